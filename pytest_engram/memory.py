@@ -1,0 +1,219 @@
+"""All that the author of a memory needs: `Entry`, `Memory`, `Bench` and `@method`.
+
+Importing this module costs nothing: numpy is loaded when a memory first asks its bench for an embedding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_engram.encoders import EmbeddingStore
+
+Role: TypeAlias = Literal["experiment", "ablation", "control", "anchor"]
+ROLES: tuple[Role, ...] = ("experiment", "ablation", "control", "anchor")
+
+
+class Entry(NamedTuple):
+    """One thing that a memory holds.
+
+    `id` is opaque: it says nothing about whether the entry is an answer. `time` orders entries; its unit is the
+    data's (a serial number for FactConsolidation, seconds since 1970 for LongMemEval).
+    """
+
+    id: str
+    text: str
+    time: float
+
+
+class Memory(Protocol):
+    """What is tested. Nothing needs to be inherited.
+
+    Three more methods are used where a memory has them: `prepare()`, called once after the last `write` so that slow
+    indexes are built before the workers start (keep them with `Bench.cached`); `trace(query, k)`, the conflicts that
+    were resolved, as a list of `Dropped`; `support()`, entry id to support, for the micro-tests that measure it.
+    """
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Take entries, in time order; called once or many times."""
+
+    def search(self, query: str, k: int) -> list[str]:
+        """Ids of at most `k` different entries, best first."""
+        ...
+
+
+MemoryFactory: TypeAlias = "Callable[[Bench], Memory]"
+
+
+class Dropped(NamedTuple):
+    """One conflict that a memory resolved while it answered: `id` was dropped for `by`."""
+
+    id: str
+    by: str
+    why: str
+
+
+class TrainingQuestion(NamedTuple):
+    """A question that a method may learn from; it has passed the check against every pilot set."""
+
+    id: str
+    query: str
+    answers: tuple[str, ...]
+
+
+class Bench:
+    """What a memory is given: equal for every method, and without any gold label.
+
+    Attributes:
+        k: the number of ids that every method may return at most.
+        seed: for whatever is random in a method.
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int,
+        seed: int,
+        embeddings: Callable[[], EmbeddingStore],
+        cache_dir: Path,
+        tokenize: Callable[[str], list[str]] | None = None,
+        rank: Callable[[NDArray[Any]], NDArray[np.intp]] | None = None,
+        training: Callable[[str], list[TrainingQuestion]] | None = None,
+    ) -> None:
+        self.k = k
+        self.seed = seed
+        self._embeddings = embeddings
+        self._cache_dir = cache_dir
+        self._tokenize = tokenize
+        self._rank = rank
+        self._training = training
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeddings of passages: float32 of shape (n, d), rows of length 1."""
+        return self._embeddings().embed(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embedding of a query, with the encoder's own query prefix: float32 of shape (d,), length 1."""
+        return self._embeddings().embed_query(text)
+
+    def tokenize(self, text: str) -> list[str]:
+        """Tokens as the benchmark's own lexical retriever makes them; else lower-cased, split at white space."""
+        return self._tokenize(text) if self._tokenize else text.lower().split()
+
+    def rank(self, scores: NDArray[Any]) -> NDArray[np.intp]:
+        """Positions of `scores` (n,), best first; ties as the benchmark breaks them, else earlier entry first."""
+        import numpy as np
+
+        return self._rank(scores) if self._rank else np.argsort(-scores, kind="stable")
+
+    def cached(
+        self, name: str, texts: Iterable[str], compute: Callable[[], Mapping[str, NDArray[Any]]]
+    ) -> dict[str, NDArray[Any]]:
+        """Arrays that depend on `name`, on `texts` in their order and on the encoder: computed once, then mapped.
+
+        `name` must hold every other parameter that the arrays depend on. Safe under many processes.
+        """
+        from pytest_engram.encoders import cached_arrays
+
+        digest = hashlib.sha256()
+        for part in (name, self._embeddings().spec.hash, *texts):
+            digest.update(f"{len(part)}:".encode())
+            digest.update(part.encode("utf-8", "surrogatepass"))
+        return cached_arrays(self._cache_dir / "indexes", digest.hexdigest()[:40], compute)
+
+    def training_split(self, name: str) -> list[TrainingQuestion]:
+        """The questions of the source `name`, after the check that none of them is in a pilot set.
+
+        Raises:
+            pytest_engram.rules.Violation: a question, or its normalised text, stands in a pilot set.
+        """
+        if self._training is None:
+            raise RuntimeError("this bench has no training data")
+        return self._training(name)
+
+
+@dataclass(frozen=True)
+class Method:
+    """What `@method` was told about a fixture."""
+
+    name: str
+    label: str
+    role: Role
+    controls: tuple[str, ...] | None
+    stochastic: bool
+    trained_on: tuple[Any, ...]
+    embeds: bool
+    scope: Literal["session", "function"]
+    function: Callable[..., Any]
+
+    def describe(self) -> dict[str, Any]:
+        """The part of it that a report needs, as JSON."""
+        return {"label": self.label, "role": self.role, "stochastic": self.stochastic}
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def method(
+    *,
+    label: str | None = None,
+    role: Role = "experiment",
+    name: str | None = None,
+    controls: Sequence[str] | None = None,
+    stochastic: bool = False,
+    trained_on: Iterable[Any] = (),
+    embeds: bool | None = None,
+    scope: Literal["session", "function"] = "session",
+) -> Callable[[F], Any]:
+    """Make a fixture whose value is called with a `Bench` for each haystack and seed, and gives a `Memory`.
+
+    Args:
+        label: the name in tables; default: the method's name.
+        role: "experiment", "ablation", "control" or "anchor".
+        name: the name for `--engram-method`; default: the function's. It is the fixture's name too.
+        controls: methods that run beside this one; default: the anchors `dense` and `bm25`.
+        stochastic: whether it is run on `--engram-seeds` seeds.
+        trained_on: what it learnt from: mappings with an `id` and a `text`, plain question texts, or the name of a
+            data source such as "factconsolidation_mh_32k". Refused where it meets a pilot set.
+        embeds: whether it calls `bench.embed`, so that embeddings are made before the workers start; default: whether
+            the fixture's module says `embed`.
+        scope: "function" where it uses a fixture of that scope; its memories are then rebuilt for every question.
+    """
+    if role not in ROLES:
+        raise ValueError(f"@method: role is {role!r}; it must be one of {', '.join(ROLES)}")
+
+    def decorate(function: F) -> Any:
+        info = Method(
+            name=name or function.__name__,
+            label=label or name or function.__name__,
+            role=role,
+            controls=None if controls is None else tuple(controls),
+            stochastic=stochastic,
+            trained_on=tuple([trained_on] if isinstance(trained_on, (str, Mapping)) else trained_on),
+            embeds=_mentions_embed(function) if embeds is None else embeds,
+            scope=scope,
+            function=function,
+        )
+        made = pytest.fixture(scope=scope, name=info.name)(function)
+        made.__engram_method__ = info  # type: ignore[attr-defined]
+        return made
+
+    return decorate
+
+
+def _mentions_embed(function: Callable[..., Any]) -> bool:
+    try:
+        return "embed" in inspect.getsource(inspect.getmodule(function) or function)
+    except (OSError, TypeError):
+        return True

@@ -1,0 +1,119 @@
+"""The standing rules, as checks. A broken rule is a `Violation`: a failing test that says which, whose and by how much."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Violation(Exception):
+    """A standing rule was broken. The message names method, question, rule and numbers."""
+
+
+def check_ids(ids: object, *, k: int, known: Collection[str], method: str, question: str) -> list[str]:
+    """Rule 1, equal k: a list of at most k different known ids, all strings.
+
+    Returns:
+        The ids, as a list.
+
+    Raises:
+        Violation: anything else.
+    """
+
+    def broken(problem: str) -> Violation:
+        return Violation(f"{method} on {question}: equal k: {problem}")
+
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise broken(f"search returned {type(ids).__name__}, not a list of ids")
+    found: list[str] = []
+    for id_ in ids:
+        # A method may return an endless generator: stop at the first id too many, and count no further.
+        if len(found) == k:
+            count = f"{len(ids)} ids" if hasattr(ids, "__len__") else f"more than {k} ids"
+            raise broken(f"{count} returned, k is {k}")
+        if not isinstance(id_, str):
+            raise broken(f"id {id_!r} is {type(id_).__name__}, not str")
+        if id_ not in known:
+            raise broken(f"id {id_!r} is unknown: no entry of the haystack ({len(known)} entries) has it")
+        if id_ in found:
+            raise broken(f"id {id_!r} is returned twice, at ranks {found.index(id_) + 1} and {len(found) + 1}")
+        found.append(str(id_))
+    return found
+
+
+def covers(k: int, haystack: int) -> bool:
+    """Rule 10: k as large as the haystack returns everything and measures nothing."""
+    return k >= haystack
+
+
+_SPACE = re.compile(r"\W+")
+
+
+def normalise(text: str) -> str:
+    """A question's text for comparison: NFKC, case folded, letters and digits only, single spaces."""
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).replace("_", " ").strip()
+
+
+def fingerprint(text: str) -> str:
+    """The first 16 hex digits of the sha256 of the normalised text: pilot sets commit it in place of the text."""
+    return hashlib.sha256(normalise(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One question that is scored somewhere: its suite, its id and its text's fingerprint."""
+
+    suite: str
+    id: str
+    fingerprint: str
+
+
+def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scored]) -> None:
+    """Rule 2: what a method learns from is disjoint from every pilot set, by id and by normalised text.
+
+    Args:
+        method: its name, for the message.
+        trained_on: mappings with `id` and `text` (either may be missing), objects with `id` and `query`, or plain
+            question texts.
+        scored: the questions of every pilot set.
+
+    Raises:
+        Violation: they meet.
+    """
+    by_id: dict[str, Scored] = {}
+    by_text: dict[str, Scored] = {}
+    for question in scored:
+        by_id.setdefault(question.id, question)
+        by_text.setdefault(question.fingerprint, question)
+    count = 0
+    hits: list[str] = []
+    for learnt in trained_on:
+        count += 1
+        id_, text = _id_and_text(learnt)
+        if id_ is not None and id_ in by_id:
+            hits.append(f"{id_} (same id as {by_id[id_].suite}:{by_id[id_].id})")
+        elif text is not None and (same := by_text.get(fingerprint(text))):
+            hits.append(f"{id_ or text!r} (same text as {same.suite}:{same.id})")
+    if hits:
+        shown = ", ".join(hits[:3]) + (f", and {len(hits) - 3} more" if len(hits) > 3 else "")
+        raise Violation(
+            f"{method}: no training on scored data: {len(hits)} of its {count} training questions are scored: {shown}"
+        )
+
+
+def _id_and_text(learnt: Any) -> tuple[str | None, str | None]:
+    if isinstance(learnt, str):
+        return None, learnt
+    if isinstance(learnt, Mapping):
+        id_, text = learnt.get("id"), learnt.get("text", learnt.get("query", learnt.get("question")))
+    else:
+        id_, text = getattr(learnt, "id", None), getattr(learnt, "query", getattr(learnt, "text", None))
+    if id_ is None and text is None:
+        raise ValueError(
+            f"trained_on holds {learnt!r}: give the question's text, a mapping with `id` and `text`, or the name of a source"
+        )
+    return (None if id_ is None else str(id_)), (None if text is None else str(text))

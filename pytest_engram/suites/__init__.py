@@ -1,0 +1,1 @@
+"""Suite files: YAML to questions, one module a data source."""
