@@ -1,0 +1,158 @@
+"""Suite files: find them, read them with their line numbers, and say what is wrong with them in one line."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_engram.suites.base import SuiteError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+SUFFIXES = {".yaml", ".yml"}
+_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?(?:engram|'engram'|\"engram\")\s*:", re.MULTILINE)
+
+Location = tuple[str | int, ...]
+
+
+def is_suite(path: Path) -> bool:
+    """Whether a file is a suite: YAML with a top-level `engram:` key. Told without a YAML parser, so that it is cheap."""
+    if path.suffix not in SUFFIXES:
+        return False
+    try:
+        return _MARK.search(path.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+class Lines:
+    """Line numbers of a parsed file, by location: `lines[("questions", 3, "id")]`."""
+
+    def __init__(self) -> None:
+        self.at: dict[Location, int] = {}
+
+    def __getitem__(self, where: Location) -> int | None:
+        while where and where not in self.at:
+            where = where[:-1]
+        return self.at.get(where)
+
+
+def read(path: Path) -> tuple[dict[str, Any], Lines]:
+    """A suite file's mapping, and where each part of it stands.
+
+    Raises:
+        SuiteError: it can't be read, is no YAML, holds a key twice, or is not a mapping.
+    """
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SuiteError(path, None, "", f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise SuiteError(path, None, "", f"can't be read: {error.strerror}") from None
+    lines = Lines()
+    loader_type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        loader = loader_type(text)
+        try:
+            node = loader.get_single_node()
+            data = _build(loader, node, (), lines, path) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join(filter(None, [error.context, error.problem]))
+        raise SuiteError(path, mark.line + 1 if mark else None, "", f"not YAML: {problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise SuiteError(path, None, "", f"not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise SuiteError(path, 1, "", "must be a mapping with a top-level `engram:` key")
+    return data, lines
+
+
+def _build(loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()) -> Any:
+    import yaml
+
+    line = node.start_mark.line + 1
+    lines.at[where] = line
+    if id(node) in inside:
+        raise SuiteError(path, line, _dotted(where), "an alias refers to itself; write the value out")
+    inside = (*inside, id(node))
+    if isinstance(node, yaml.MappingNode):
+        loader.flatten_mapping(node)
+        result: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            at = key_node.start_mark.line + 1
+            if not isinstance(key, (str, int, float, bool)) and key is not None:
+                raise SuiteError(path, at, _dotted(where), "a key must be a plain word")
+            key = key if isinstance(key, str) else str(key)
+            if key in result:
+                raise SuiteError(path, at, _dotted((*where, key)), "this key stands twice; delete one")
+            result[key] = _build(loader, value_node, (*where, key), lines, path, inside)
+            lines.at[(*where, key)] = at
+        return result
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(loader, child, (*where, i), lines, path, inside) for i, child in enumerate(node.value)]
+    return loader.construct_object(node, deep=True)
+
+
+M = TypeVar("M", bound="BaseModel")
+
+
+def validate(model: type[M], data: Any, path: Path, lines: Lines, root: Location = ()) -> M:
+    """`data` as `model`.
+
+    Raises:
+        SuiteError: the first thing that does not fit, with its line, field and what was expected.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first, *others = error.errors()
+        where = (*root, *first["loc"])
+        problem = _problem(first, model)
+        more = f" (and {len(others)} more)" if others else ""
+        raise SuiteError(path, lines[where], _dotted(where), problem + more) from None
+
+
+def _problem(error: Any, model: type[BaseModel]) -> str:
+    kind, message = error["type"], error["msg"]
+    if kind == "missing":
+        return "this field is missing; add it"
+    if kind == "extra_forbidden":
+        field = str(error["loc"][-1])
+        known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
+        return f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
+    if kind == "value_error":
+        return str(message).removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}; got {error['input']!r:.80}"
+
+
+def _dotted(where: Location) -> str:
+    text = ""
+    for part in where:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def source(name: str) -> Any:
+    """The data source's module: a new source is one new file in `pytest_engram/suites`.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    if name not in sources():
+        raise KeyError(name)
+    return import_module(f"pytest_engram.suites.{name}")
+
+
+def sources() -> list[str]:
+    """Names of all data sources."""
+    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"__init__", "base", "files"})
