@@ -57,11 +57,15 @@ MemoryFactory: TypeAlias = "Callable[[Bench], Memory]"
 
 
 class Dropped(NamedTuple):
-    """One conflict that a memory resolved while it answered: `id` was dropped for `by`."""
+    """One conflict that a memory resolved while it answered: `id`, at `rank` of its own ranking, was dropped for `by`.
+
+    `rank` counts from 1, before anything was dropped; it tells whether the entry would have been returned.
+    """
 
     id: str
     by: str
     why: str
+    rank: int | None = None
 
 
 class TrainingQuestion(NamedTuple):

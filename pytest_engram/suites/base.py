@@ -108,6 +108,14 @@ class Suite:
         """Metrics of the returned ids; `SubEM` is added by the plugin, from a reader's answer."""
         raise NotImplementedError
 
+    def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
+        """Those of `ids` that answer the question: for the *lost* column and for a report's reader."""
+        return []
+
+    def ceiling(self, question: Question) -> bool | None:
+        """Whether any entry of the haystack answers; None where that means nothing."""
+        return None
+
     def gold_texts(self, question: Question) -> list[str]:
         """What a person is shown as the right answer."""
         return list(question.answers)
