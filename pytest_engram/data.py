@@ -1,0 +1,215 @@
+"""Where a benchmark's data is: the folder of `--engram-data`, the Hugging Face cache, the hub; else `NotRun` says why.
+
+Nothing here stands in for missing data. The messages name no absolute path, because a run's manifest shows them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pytest_engram.suites.base import NotRun
+
+HUB_TIMEOUT = 5.0  # seconds for the one attempt to reach the hub: an offline machine must not wait
+
+
+class DataError(Exception):
+    """`--engram-data` can't be used: one line with the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of a dataset repository on the Hugging Face hub."""
+
+    repo: str
+    filename: str
+
+    def __str__(self) -> str:
+        return f"{self.repo} ({self.filename})"
+
+
+@dataclass(frozen=True, slots=True)
+class HubSplit:
+    """One split of a dataset on the Hugging Face hub, kept there as `data/SPLIT-*.parquet`."""
+
+    repo: str
+    split: str
+
+    def __str__(self) -> str:
+        return f"{self.repo} (split {self.split})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a dataset, and where they came from, in words that may stand in a report."""
+
+    rows: list[Any]
+    origin: str
+
+
+def folder(given: str | Path | None) -> Path | None:
+    """The folder that `--engram-data` or `ENGRAM_DATA` names.
+
+    Raises:
+        DataError: it is no folder.
+    """
+    if given is None or str(given) == "":
+        return None
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        what = "is a file, not a folder" if path.exists() else "does not exist"
+        raise DataError(
+            f"--engram-data: {str(given)!r} {what}; give the folder that holds, for example, "
+            "memoryagentbench/Conflict_Resolution.json"
+        )
+    return path.resolve()
+
+
+def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> tuple[Path, str]:
+    """One file of a benchmark.
+
+    Args:
+        relative: its place in the `--engram-data` folder; several, where it has had several names.
+        data: that folder, if any.
+        hub: where it is on the hub; none, where it is not there. The first that can be had is taken.
+
+    Returns:
+        The file, and its origin in words that may stand in a report.
+
+    Raises:
+        NotRun: it can't be had. The reason names every place that was looked at, and the cure.
+    """
+    names = [relative] if isinstance(relative, str) else list(relative)
+    for name in names:
+        if data is not None and (data / name).is_file():
+            return data / name, f"{name} in --engram-data"
+    for place in hub:
+        if found := next(_cached(place.repo, place.filename), None):
+            return found[0], f"{place} in the Hugging Face cache"
+    problems: list[str] = []
+    for place in hub:
+        if problem := _unreachable(place.repo):
+            problems.append(problem)
+            continue
+        try:
+            from huggingface_hub import hf_hub_download
+
+            path = hf_hub_download(place.repo, place.filename, repo_type="dataset")
+            return Path(path), f"{place} from the Hugging Face hub"
+        except Exception as error:  # whatever the network, the hub and the disk can do
+            problems.append(f"{place} could not be fetched ({_brief(error)})")
+    raise NotRun(_reason(names, data, hub, problems))
+
+
+def rows(relative: str, data: Path | None, hub: HubSplit) -> Rows:
+    """The rows of a dataset: a JSON list in the `--engram-data` folder, or a split on the hub.
+
+    Raises:
+        NotRun: it can't be had, or what is there can't be read.
+    """
+    if data is not None and (data / relative).is_file():
+        path = data / relative
+        state = path.stat()
+        return Rows(
+            _read_json(path, relative, state.st_mtime_ns, state.st_size), f"{relative} in --engram-data"
+        )
+    if shards := next(_cached(hub.repo, f"data/{hub.split}-*.parquet"), None):
+        return Rows(_read_parquet(tuple(shards), str(hub)), f"{hub} in the Hugging Face cache")
+    if problem := _unreachable(hub.repo):
+        raise NotRun(_reason([relative], data, [hub], [problem]))
+    return Rows(_fetch_split(hub, relative, data), f"{hub} from the Hugging Face hub")
+
+
+def _cached(repo: str, pattern: str) -> Iterator[list[Path]]:
+    """The files of each cached revision that match: the one `main` points to first, then the newest."""
+    from huggingface_hub import constants
+
+    home = Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
+    main = home / "refs" / "main"
+    revision = main.read_text(encoding="utf-8").strip() if main.is_file() else ""
+    snapshots = sorted(
+        home.glob("snapshots/*"), key=lambda p: (p.name == revision, p.stat().st_mtime), reverse=True
+    )
+    for snapshot in snapshots:
+        # A link whose blob is gone is no file: an interrupted download leaves such.
+        if files := sorted(path for path in snapshot.glob(pattern) if path.is_file()):
+            yield files
+
+
+@cache
+def _unreachable(repo: str) -> str | None:
+    """Why the hub can't be asked, else None. One attempt in a process: the hub's own client tries for half a minute."""
+    from huggingface_hub import HfApi, constants
+
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set, so the hub was not asked"
+    try:
+        HfApi().dataset_info(repo, timeout=HUB_TIMEOUT)
+    except Exception as error:  # requests or httpx, as huggingface_hub's version has it
+        return f"the hub could not be reached for {repo} ({_brief(error)})"
+    return None
+
+
+def _fetch_split(hub: HubSplit, relative: str, data: Path | None) -> list[Any]:
+    try:
+        from datasets import load_dataset
+
+        # Only this split's files: `split=` alone would download every split of the benchmark.
+        files = {hub.split: f"data/{hub.split}-*.parquet"}
+        table: list[Any] = load_dataset(hub.repo, data_files=files, split=hub.split).to_list()
+        return table
+    except Exception as error:  # whatever the network, the hub and the disk can do
+        problem = f"{hub} could not be fetched ({_brief(error)})"
+        raise NotRun(_reason([relative], data, [hub], [problem])) from None
+
+
+@cache
+def _read_json(path: Path, shown: str, _mtime: int, _size: int) -> list[Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise NotRun(f"{shown} in --engram-data can't be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text ({error.reason} at byte {error.start})"
+        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again") from None
+    except json.JSONDecodeError as error:
+        problem = f"is not JSON (line {error.lineno}: {error.msg})"
+        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again") from None
+    except RecursionError:
+        raise NotRun(f"{shown} in --engram-data is nested too deeply; fetch it again") from None
+    if not isinstance(value, list):
+        problem = f"must be a list of rows, but is a {type(value).__name__}"
+        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again")
+    return value
+
+
+@cache
+def _read_parquet(shards: tuple[Path, ...], shown: str) -> list[Any]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        return [row for shard in shards for row in pyarrow.parquet.read_table(shard).to_pylist()]
+    except (pyarrow.ArrowException, OSError) as error:
+        problem = f"{shown} in the Hugging Face cache can't be read ({_brief(error)})"
+        raise NotRun(f"{problem}; delete it there, so that it is fetched again") from None
+
+
+def _reason(
+    names: Sequence[str], data: Path | None, hub: Sequence[HubFile | HubSplit], problems: Sequence[str]
+) -> str:
+    wanted = " or ".join(names)
+    looked = [f"no {wanted} in --engram-data" if data is not None else "no --engram-data given"]
+    looked += [f"{place} not in the Hugging Face cache" for place in hub]
+    cure = f"give --engram-data DIR with DIR/{names[0]}"
+    cure += ", or run once where the Hugging Face hub can be reached" if hub else ""
+    return f"{'; '.join([*looked, *dict.fromkeys(problems)])}. Cure: {cure}"
+
+
+def _brief(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]:.160}" if lines else type(error).__name__
