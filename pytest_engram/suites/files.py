@@ -51,7 +51,9 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SuiteError(path, None, "", f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+        raise SuiteError(
+            path, None, "", f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
+        ) from None
     except OSError as error:
         raise SuiteError(path, None, "", f"can't be read: {error.strerror}") from None
     lines = Lines()
@@ -74,13 +76,15 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
     return data, lines
 
 
-def _build(loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()) -> Any:
+def _build(
+    loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()
+) -> Any:
     import yaml
 
     line = node.start_mark.line + 1
     lines.at[where] = line
     if id(node) in inside:
-        raise SuiteError(path, line, _dotted(where), "an alias refers to itself; write the value out")
+        raise SuiteError(path, line, dotted(where), "an alias refers to itself; write the value out")
     inside = (*inside, id(node))
     if isinstance(node, yaml.MappingNode):
         loader.flatten_mapping(node)
@@ -89,10 +93,10 @@ def _build(loader: Any, node: Any, where: Location, lines: Lines, path: Path, in
             key = loader.construct_object(key_node, deep=True)
             at = key_node.start_mark.line + 1
             if not isinstance(key, (str, int, float, bool)) and key is not None:
-                raise SuiteError(path, at, _dotted(where), "a key must be a plain word")
+                raise SuiteError(path, at, dotted(where), "a key must be a plain word")
             key = key if isinstance(key, str) else str(key)
             if key in result:
-                raise SuiteError(path, at, _dotted((*where, key)), "this key stands twice; delete one")
+                raise SuiteError(path, at, dotted((*where, key)), "this key stands twice; delete one")
             result[key] = _build(loader, value_node, (*where, key), lines, path, inside)
             lines.at[(*where, key)] = at
         return result
@@ -119,7 +123,7 @@ def validate(model: type[M], data: Any, path: Path, lines: Lines, root: Location
         where = (*root, *first["loc"])
         problem = _problem(first, model)
         more = f" (and {len(others)} more)" if others else ""
-        raise SuiteError(path, lines[where], _dotted(where), problem + more) from None
+        raise SuiteError(path, lines[where], dotted(where), problem + more) from None
 
 
 def _problem(error: Any, model: type[BaseModel]) -> str:
@@ -129,13 +133,16 @@ def _problem(error: Any, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         field = str(error["loc"][-1])
         known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
-        return f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
+        return (
+            f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
+        )
     if kind == "value_error":
         return str(message).removeprefix("Value error, ")
     return f"{message[0].lower()}{message[1:]}; got {error['input']!r:.80}"
 
 
-def _dotted(where: Location) -> str:
+def dotted(where: Location) -> str:
+    """A location as people write it: `cases[2].web[0]`."""
     text = ""
     for part in where:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -155,4 +162,6 @@ def source(name: str) -> Any:
 
 def sources() -> list[str]:
     """Names of all data sources."""
-    return sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"__init__", "base", "files"})
+    return sorted(
+        p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"__init__", "base", "files"}
+    )
