@@ -71,7 +71,7 @@ _OPTIONAL = tuple(f.name for f in fields(Outcome) if f.name not in _CORE)
 
 
 def _given(value: Any) -> bool:
-    return value is not None and value not in ("", [], {}) or value is False
+    return (value is not None and value not in ("", [], {})) or value is False
 
 
 class LogError(Exception):

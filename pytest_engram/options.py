@@ -1,0 +1,174 @@
+"""The options of the command line and of the ini file, and how they are read."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_engram.suites.files import is_suite
+
+SEED = 20261008
+
+
+def add(parser: pytest.Parser) -> None:
+    """Declare them."""
+    group = parser.getgroup("engram", "engram: benchmarks for agent memory")
+    group.addoption(
+        "--engram-method",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run the suites with this method and its ablations, controls and anchors; repeatable, "
+        "comma-separated, or `all`. Suites come from the given paths, else from `engram_cases` in the ini file, "
+        "else the shipped ones",
+    )
+    group.addoption(
+        "--engram-k", type=int, default=10, metavar="K", help="ids that every method may return (default: 10)"
+    )
+    group.addoption(
+        "--engram-seeds", type=int, default=5, metavar="N", help="seeds of a stochastic method (default: 5)"
+    )
+    group.addoption("--engram-no-controls", action="store_true", help="run the named methods alone")
+    group.addoption(
+        "--engram-encoder",
+        default=None,
+        metavar="auto|NAME|PATH",
+        help="encoder of the embeddings (default: auto, bge-small-en-v1.5 where it can be had, else the MiniLM that a "
+        "package ships; environment: ENGRAM_ENCODER)",
+    )
+    group.addoption(
+        "--engram-data",
+        default=None,
+        metavar="DIR",
+        help="a local copy of the benchmarks (default: the Hugging Face cache, then its hub; environment: ENGRAM_DATA)",
+    )
+    group.addoption(
+        "--engram-reader",
+        default="none",
+        metavar="none|newest|openai:MODEL",
+        help="who answers from the returned entries, for SubEM (default: none)",
+    )
+    group.addoption(
+        "--engram-report",
+        default=None,
+        metavar="DIR",
+        help="folder of log, tables, plots and page (default: reports/latest)",
+    )
+    group.addoption(
+        "--engram-fail-under",
+        action="append",
+        default=[],
+        metavar="SUITE:METRIC=X",
+        help="exit 1 where the named method is below X, such as 'fc_mh_6k:answer@10=0.35'; repeatable",
+    )
+    group.addoption(
+        "--engram-fail-worse-than",
+        default=None,
+        metavar="RUN",
+        help="exit 1 where the named method is significantly worse, paired, than in the report folder RUN",
+    )
+    parser.addini(
+        "engram_cases",
+        "suite files and folders that --engram-method runs by default",
+        type="paths",
+        default=[],
+    )
+
+
+@dataclass(frozen=True)
+class Floor:
+    """One `--engram-fail-under`."""
+
+    suite: str
+    metric: str
+    value: float
+
+
+_FLOOR = re.compile(r"(?P<suite>[^:=]+):(?P<metric>[^:=]+)=(?P<value>[^:=]+)")
+
+
+@dataclass(frozen=True)
+class Options:
+    """All options, checked."""
+
+    methods: tuple[str, ...]
+    k: int
+    seeds: int
+    controls: bool
+    encoder: str
+    data: Path | None
+    reader: str
+    report: Path
+    floors: tuple[Floor, ...]
+    worse_than: Path | None
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Options:
+        """Read and check them.
+
+        Raises:
+            pytest.UsageError: one of them makes no sense; one line, with the cure.
+        """
+        option = config.option
+        names = [name.strip() for value in option.engram_method for name in value.split(",")]
+        if "" in names:
+            raise pytest.UsageError("--engram-method: an empty name; give the name of a method, or `all`")
+        for flag, value in (("--engram-k", option.engram_k), ("--engram-seeds", option.engram_seeds)):
+            if value < 1:
+                raise pytest.UsageError(f"{flag}: {value} is too small; it must be 1 or more")
+        return cls(
+            methods=tuple(dict.fromkeys(names)),
+            k=option.engram_k,
+            seeds=option.engram_seeds,
+            controls=not option.engram_no_controls,
+            encoder=option.engram_encoder or os.environ.get("ENGRAM_ENCODER") or "auto",
+            data=_folder(config, option.engram_data),
+            reader=option.engram_reader,
+            report=_from_invocation(config, option.engram_report or config.rootpath / "reports" / "latest"),
+            floors=tuple(_floor(text) for text in option.engram_fail_under),
+            worse_than=_from_invocation(config, option.engram_fail_worse_than)
+            if option.engram_fail_worse_than
+            else None,
+        )
+
+
+def _from_invocation(config: pytest.Config, path: str | Path) -> Path:
+    return config.invocation_params.dir / Path(path).expanduser()
+
+
+def _folder(config: pytest.Config, given: str | None) -> Path | None:
+    name, value = ("--engram-data", given) if given else ("ENGRAM_DATA", os.environ.get("ENGRAM_DATA"))
+    if not value:
+        return None
+    path = _from_invocation(config, value)
+    if not path.is_dir():
+        raise pytest.UsageError(f"{name}: {value} is not a folder; give the folder that holds the benchmarks' files")
+    return path.resolve()
+
+
+def _floor(text: str) -> Floor:
+    match = _FLOOR.fullmatch(text.strip())
+    try:
+        if match is None:
+            raise ValueError
+        return Floor(match["suite"].strip(), match["metric"].strip(), float(match["value"]))
+    except ValueError:
+        raise pytest.UsageError(
+            f"--engram-fail-under: {text!r} is not SUITE:METRIC=NUMBER, such as 'fc_mh_6k:answer@10=0.35'"
+        ) from None
+
+
+def wants_suites(config: pytest.Config) -> bool:
+    """Whether this run has anything to do with suites: a method is named, or a suite file is given as an argument."""
+    if config.option.help:
+        return False
+    return bool(config.option.engram_method) or any(is_suite(path) for path in argument_paths(config))
+
+
+def argument_paths(config: pytest.Config) -> list[Path]:
+    """The files and folders given as arguments, without the part behind `::`."""
+    return [config.invocation_params.dir / argument.split("::")[0] for argument in config.args]
