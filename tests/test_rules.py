@@ -1,0 +1,114 @@
+"""The standing rules bite: each breach is found, named, and told with its numbers."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_engram.rules import Scored, Violation, check_ids, check_training, covers, fingerprint, normalise
+
+KNOWN = {str(n): n for n in range(50)}
+
+
+def check(ids: object, k: int = 3) -> list[str]:
+    return check_ids(ids, k=k, known=KNOWN, method="greedy", question="fc:q1")
+
+
+@pytest.mark.parametrize("ids", [[], ["1"], ["3", "1", "2"], ("1", "2"), iter(["1", "2"])])
+def test_at_most_k_different_known_ids_pass(ids: object) -> None:
+    expected = list(ids) if not hasattr(ids, "__next__") else ["1", "2"]  # type: ignore[call-overload]
+    assert check(ids) == expected
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        (["0", "1", "2", "3"], "4 ids returned, k is 3"),
+        (map(str, itertools.count()), "more than 3 ids returned, k is 3"),
+        (["1", "2", "1"], "id '1' is returned twice, at ranks 1 and 3"),
+        (["1", "99"], "id '99' is unknown: no entry of the haystack (50 entries) has it"),
+        ([1], "id 1 is int, not str"),
+        ([None], "id None is NoneType, not str"),
+        ([["1"]], "id ['1'] is list, not str"),
+        ("123", "search returned str, not a list of ids"),
+        (None, "search returned NoneType, not a list of ids"),
+        (7, "search returned int, not a list of ids"),
+    ],
+)
+def test_anything_else_is_a_violation_that_names_method_question_rule_and_numbers(ids: object, told: str) -> None:
+    with pytest.raises(Violation) as broken:
+        check(ids)
+    assert str(broken.value) == f"greedy on fc:q1: equal k: {told}"
+
+
+@given(st.lists(st.integers(0, 60).map(str), max_size=8), st.integers(1, 8))
+def test_check_ids_passes_exactly_what_the_rule_allows(ids: list[str], k: int) -> None:
+    allowed = len(ids) <= k and len(set(ids)) == len(ids) and set(ids) <= set(KNOWN)
+    try:
+        assert check(ids, k) == ids
+        assert allowed
+    except Violation:
+        assert not allowed
+
+
+def test_a_string_that_lies_about_equality_can_not_stand_for_many_ids() -> None:
+    class Chameleon(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            return False
+
+        __hash__ = str.__hash__
+
+    with pytest.raises(Violation):
+        check([Chameleon("1"), Chameleon("1")])
+
+
+@pytest.mark.parametrize(("k", "n", "covered"), [(10, 10, True), (10, 11, False), (11, 10, True), (1, 1, True)])
+def test_k_as_large_as_the_haystack_covers_it(k: int, n: int, covered: bool) -> None:
+    assert covers(k, n) is covered
+
+
+PILOT = [Scored("fc_mh_6k", "mh_6k_no3", fingerprint("Who wrote “Our Mutual Friend”?"))]
+
+
+@pytest.mark.parametrize(
+    "learnt",
+    [
+        {"id": "mh_6k_no3", "text": "something else"},
+        {"id": "mh_32k_no71", "text": "who wrote our mutual friend"},
+        {"id": "mh_32k_no71", "question": "Who   wrote OUR MUTUAL FRIEND??"},
+        {"id": "mh_6k_no3"},
+        "Who wrote “Our Mutual Friend”?",
+        SimpleNamespace(id="x", query="who wrote: our mutual-friend"),
+    ],
+)
+def test_a_pilot_question_is_found_by_id_and_by_text_under_another_id(learnt: object) -> None:
+    with pytest.raises(Violation, match=r"cheat: no training on scored data: 1 of its 2 training questions are scored: "):
+        check_training("cheat", [{"id": "other", "text": "Where was Ada born?"}, learnt], PILOT)
+
+
+def test_training_on_other_questions_passes() -> None:
+    check_training("honest", [{"id": "a", "text": "Who wrote Emma?"}, "Where is Pisa?"], PILOT)
+
+
+def test_what_is_no_question_is_refused_with_the_cure() -> None:
+    with pytest.raises(ValueError, match="give the question's text"):
+        check_training("odd", [42], PILOT)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Ｗho?", "who"), ("straße", "STRASSE"), ("a_b", "a b"), ("  x\u00a0y ", "X y"), ("naïve", "NAI\u0308VE")],
+)
+def test_normalised_texts_are_equal(one: str, other: str) -> None:
+    assert normalise(one) == normalise(other)
+
+
+@given(st.text(max_size=40))
+def test_normalisation_is_idempotent(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
