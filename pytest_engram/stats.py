@@ -1,0 +1,264 @@
+"""An interval for every number and a paired test for every comparison.
+
+Nothing is computed from nothing: without a single value, every function raises `ValueError`. scipy is imported by the
+functions that need it. The same seed gives the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SEED = 20261008
+
+
+def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a proportion (Wilson, JASA 1927), without continuity correction.
+
+    Args:
+        successes: how many of `n` were hits.
+        n: at least 1.
+        confidence: 0 to 1.
+
+    Returns:
+        Lower and upper bound, 0 to 1.
+
+    Raises:
+        ValueError: `n` is 0, or `successes` is not in 0 to `n`.
+    """
+    from scipy.stats import binomtest
+
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"{successes} of {n} is no proportion")
+    interval = binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def bootstrap(
+    values: Sequence[float], confidence: float = 0.95, resamples: int = 10_000, seed: int = SEED
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean (Efron and Tibshirani 1993, chapter 13).
+
+    Percentile and not BCa, so that it never leaves the values' range, and is defined where all of them are equal.
+
+    Args:
+        values: finite, shape (n,), n at least 1.
+        confidence: 0 to 1.
+        resamples: how many samples of n are drawn, with replacement.
+        seed: of numpy's default generator.
+
+    Returns:
+        Lower and upper bound. Where all values are equal, one value alone among them, both are that value: a resample
+        can not know of any other.
+
+    Raises:
+        ValueError: there is no value, or one that is not finite.
+    """
+    array = _finite(values)
+    low, high, _ = _resample_mean(array, confidence, resamples, seed)
+    return low, high
+
+
+def mcnemar(a: Sequence[float], b: Sequence[float]) -> float:
+    """Exact two-sided p of McNemar's test (Psychometrika 1947): the binomial test over the discordant pairs.
+
+    Args:
+        a: 0 or 1 for each question, shape (n,).
+        b: of the same questions in the same order, shape (n,).
+
+    Returns:
+        p, 0 to 1; 1.0 where no pair is discordant.
+
+    Raises:
+        ValueError: no pairs, unequal lengths, or a value that is neither 0 nor 1.
+    """
+    from scipy.stats import binomtest
+
+    first, second = _pairs(a, b)
+    if not np.isin([first, second], (0, 1)).all():
+        raise ValueError("McNemar's test takes 0 and 1 only")
+    gained, lost = int((first > second).sum()), int((first < second).sum())
+    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+
+
+def paired_bootstrap(
+    a: Sequence[float],
+    b: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = SEED,
+) -> tuple[float, float, float, float]:
+    """Mean of `a - b` over the same questions, its percentile bootstrap interval, and a two-sided p.
+
+    p is twice the smaller share of resampled means at or beyond zero, the observed sample counted with them (Davison
+    and Hinkley 1997, chapter 4), so that it agrees with the interval. It is never below 2^(1 - m), where m pairs differ
+    at all: what an exact sign test finds if all of them point one way. Otherwise two or three differing questions,
+    which a resample can not doubt, would look significant.
+
+    Args:
+        a: finite, shape (n,), n at least 1.
+        b: of the same questions in the same order, shape (n,).
+        confidence: 0 to 1, of the interval.
+        resamples: how many samples of n are drawn, with replacement.
+        seed: of numpy's default generator.
+
+    Returns:
+        difference, low, high, p.
+
+    Raises:
+        ValueError: no pairs, unequal lengths, or a value that is not finite.
+    """
+    first, second = _pairs(a, b)
+    differences = first - second
+    low, high, means = _resample_mean(differences, confidence, resamples, seed)
+    means = means.round(12)  # sums that cancel are zero, whatever the order of summation left of them
+    beyond = min(int((means <= 0).sum()), int((means >= 0).sum()))
+    least = 2.0 ** (1 - int(np.count_nonzero(differences)))
+    p = min(1.0, max(2 * (1 + beyond) / (1 + means.size), least))
+    return float(differences.mean()), low, high, p
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment (Scandinavian Journal of Statistics 1979), in the order of `p_values`."""
+    p = np.asarray(p_values, dtype=float)
+    order = p.argsort(kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)).clip(max=1.0)
+    return [float(value) for value in adjusted]
+
+
+def kendall_tau(
+    x: Sequence[float],
+    y: Sequence[float],
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = SEED,
+) -> tuple[float, float, float]:
+    """Kendall's tau-b (Biometrika 1945) and its percentile bootstrap interval over pairs.
+
+    Args:
+        x: shape (n,), n at least 2; only the order matters, so infinity is a value like any other.
+        y: shape (n,).
+        confidence: 0 to 1.
+        resamples: how many samples of n pairs are drawn. Those in which tau is undefined are left out.
+        seed: of numpy's default generator.
+
+    Returns:
+        tau, low, high; each in -1 to 1.
+
+    Raises:
+        ValueError: unequal lengths, or tau is undefined, because all of `x` or all of `y` are equal.
+    """
+    from scipy.stats import kendalltau, rankdata
+
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} values against {len(y)}: not pairs")
+    if len(set(x)) < 2 or len(set(y)) < 2:
+        raise ValueError("Kendall's tau is undefined: all values of one side are equal")
+    ranks_x, ranks_y = rankdata(x), rankdata(y)
+    tau = float(kendalltau(ranks_x, ranks_y).statistic)
+
+    # A resample is how often it holds each pair; concordance is then a quadratic form in these counts. All sums are of
+    # whole numbers far below 2^53, so that no order of summation changes them.
+    n = ranks_x.size
+    drawn = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    counts = np.bincount((drawn + np.arange(resamples)[:, None] * n).ravel(), minlength=resamples * n)
+    weights = counts.reshape(resamples, n).astype(float)
+    order_x = np.sign(np.subtract.outer(ranks_x, ranks_x))
+    order_y = np.sign(np.subtract.outer(ranks_y, ranks_y))
+    concordance = _quadratic(weights, order_x * order_y)
+    untied = _quadratic(weights, abs(order_x)) * _quadratic(weights, abs(order_y))
+    taus = concordance[untied > 0] / np.sqrt(untied[untied > 0])
+    low, high = np.quantile(taus, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return tau, float(low), float(high)
+
+
+def smallest_difference(n: int, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest true difference of two proportions that the exact McNemar test at n pairs finds with this power.
+
+    Under the assumption most favourable to the test: the better method loses no question that the other one has, so
+    that every discordant pair points one way. Then the number of discordant pairs is binomial with the difference as
+    its probability, and the test is significant from the smallest m with 2 * 0.5^m <= alpha on. Differences that go
+    both ways need a larger one (Connor, Biometrics 1987; for benchmarks of language: Card et al., EMNLP 2020).
+
+    Args:
+        n: number of questions.
+        power: probability of finding it, 0 to 1.
+        alpha: two-sided level of the test.
+
+    Returns:
+        0 to 1, or None where n is so small that no difference could be significant.
+    """
+    from scipy.stats import beta
+
+    needed = int(np.ceil(1 - np.log2(alpha)))
+    if n < needed:
+        return None
+    # P(Binomial(n, d) >= needed) = P(Beta(needed, n - needed + 1) <= d)
+    return float(beta.ppf(power, needed, n - needed + 1))
+
+
+def smallest_mean_difference(sd: float, n: int, power: float = 0.8, alpha: float = 0.05) -> float:
+    """The same for a paired test of means: `(z_{1 - alpha/2} + z_{power}) * sd / sqrt(n)`, the normal approximation.
+
+    Args:
+        sd: standard deviation of the paired differences, in the metric's unit.
+        n: number of questions, at least 1.
+        power: probability of finding it, 0 to 1.
+        alpha: two-sided level of the test.
+
+    Returns:
+        In the metric's unit. Source: Cohen 1988, chapter 2; as used by Card et al., EMNLP 2020.
+    """
+    from scipy.stats import norm
+
+    if n < 1:
+        raise ValueError("no smallest difference without a value: n is 0")
+    return float((norm.ppf(1 - alpha / 2) + norm.ppf(power)) * sd / np.sqrt(n))
+
+
+def _resample_mean(
+    values: NDArray[np.float64], confidence: float, resamples: int, seed: int
+) -> tuple[float, float, NDArray[np.float64]]:
+    """Percentile interval of the mean, and the resampled means, shape (resamples,)."""
+    from scipy import stats
+
+    if (values == values[0]).all():  # summing equal values would not give exactly their mean
+        return float(values[0]), float(values[0]), np.full(resamples, values[0])
+    result = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=confidence,
+        n_resamples=resamples,
+        method="percentile",
+        vectorized=True,
+        batch=1000,  # bounds memory
+        rng=np.random.default_rng(seed),
+    )
+    interval = result.confidence_interval
+    return float(interval.low), float(interval.high), result.bootstrap_distribution
+
+
+def _quadratic(weights: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    products: NDArray[np.float64] = ((weights @ matrix) * weights).sum(axis=1)
+    return products
+
+
+def _pairs(a: Sequence[float], b: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} values against {len(b)}: not the same questions")
+    return _finite(a), _finite(b)
+
+
+def _finite(values: Sequence[float]) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if not array.size:
+        raise ValueError("no interval and no test without a value")
+    if not np.isfinite(array).all():
+        raise ValueError("a value is missing or not finite")
+    return array

@@ -1,0 +1,200 @@
+"""Statistics against scipy, statsmodels, exact enumeration and hand calculations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats import contingency_tables, multitest, power, proportion
+
+from pytest_engram import stats
+
+BITS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)
+
+
+@given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.9, 0.95]))
+def test_wilson_equals_statsmodels(case: tuple[int, int], confidence: float) -> None:
+    successes, n = case
+    expected = proportion.proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
+    assert stats.wilson(successes, n, confidence) == pytest.approx(expected, abs=1e-12)
+
+
+def test_wilson_by_hand() -> None:
+    # Centre (39 + z²/2) / (100 + z²), half-width z / (100 + z²) * sqrt(39 * 61 / 100 + z² / 4), z = 1.959964.
+    assert stats.wilson(39, 100) == pytest.approx((0.30019, 0.48795), abs=1e-4)
+    assert stats.wilson(0, 10)[0] == 0.0
+    assert stats.wilson(10, 10)[1] == 1.0
+
+
+@pytest.mark.parametrize("case", [(0, 0), (5, 4), (-1, 4)])
+def test_wilson_refuses_what_is_no_proportion(case: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="is no proportion"):
+        stats.wilson(*case)
+
+
+def test_bootstrap_is_near_the_exact_distribution_of_resampled_means() -> None:
+    values = [0.0, 0.3, 0.5, 1.0, 0.9]
+    exact = sorted(sum(sample) / 5 for sample in itertools.product(values, repeat=5))  # all 3125 resamples
+    low, high = stats.bootstrap(values)
+    assert low == pytest.approx(np.quantile(exact, 0.025), abs=0.02)
+    assert high == pytest.approx(np.quantile(exact, 0.975), abs=0.02)
+
+
+def test_bootstrap_of_many_values_nears_the_normal_interval() -> None:
+    values = np.random.default_rng(3).beta(2, 3, 400)
+    half = 1.959964 * values.std() / math.sqrt(400)
+    assert stats.bootstrap(values) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.002)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+@settings(max_examples=30, deadline=None)
+def test_bootstrap_repeats_and_stays_among_the_values(values: list[float]) -> None:
+    low, high = stats.bootstrap(values, resamples=200)
+    assert (low, high) == stats.bootstrap(values, resamples=200)
+    assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
+
+
+@pytest.mark.parametrize("values", [[0.1] * 7, [0.7], [1.0] * 500])
+def test_bootstrap_of_equal_values_is_that_value(values: list[float]) -> None:
+    assert stats.bootstrap(values) == (values[0], values[0])
+
+
+def test_bootstrap_depends_on_seed_and_confidence() -> None:
+    values = list(np.random.default_rng(1).random(50))
+    assert stats.bootstrap(values, seed=1) != stats.bootstrap(values, seed=2)
+    narrow, wide = stats.bootstrap(values, confidence=0.5), stats.bootstrap(values, confidence=0.99)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@pytest.mark.parametrize("values", [[], [0.5, math.nan], [0.5, None], [math.inf, 1.0]])
+def test_bootstrap_refuses_no_values_and_missing_ones(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="value"):
+        stats.bootstrap(values)
+
+
+@given(BITS)
+@settings(deadline=None)
+def test_mcnemar_equals_statsmodels(pairs: list[tuple[int, int]]) -> None:
+    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    table = np.zeros((2, 2))
+    np.add.at(table, (a, b), 1)
+    expected = contingency_tables.mcnemar(table, exact=True).pvalue if table[0, 1] + table[1, 0] else 1.0
+    assert stats.mcnemar(a, b) == pytest.approx(expected, abs=1e-12)
+
+
+def test_mcnemar_by_hand() -> None:
+    assert stats.mcnemar([1] * 6, [0] * 6) == pytest.approx(2 / 2**6)
+    # 1 against 4 of 5 discordant pairs: 2 * (1 + 5) / 32.
+    assert stats.mcnemar([1, 0, 0, 0, 0, 1], [0, 1, 1, 1, 1, 1]) == pytest.approx(0.375)
+    assert stats.mcnemar([True, False], [True, False]) == 1.0
+
+
+@pytest.mark.parametrize("test", [stats.mcnemar, stats.paired_bootstrap])
+def test_paired_tests_refuse_what_is_not_paired(test) -> None:
+    with pytest.raises(ValueError, match="3 values against 2: not the same questions"):
+        test([1, 0, 1], [1, 0])
+    with pytest.raises(ValueError, match="without a value"):
+        test([], [])
+
+
+def test_mcnemar_refuses_other_than_0_and_1() -> None:
+    with pytest.raises(ValueError, match="0 and 1 only"):
+        stats.mcnemar([0.5, 1], [0, 1])
+
+
+def test_paired_bootstrap_agrees_with_a_permutation_test() -> None:
+    rng = np.random.default_rng(7)
+    for shift in (0.0, 0.03, 0.08):
+        b = rng.random(120)
+        a = b + rng.normal(shift, 0.2, 120)
+        difference, low, high, p = stats.paired_bootstrap(a, b)
+        expected = scipy_stats.permutation_test(
+            (a, b), lambda x, y, axis: (x - y).mean(axis=axis), permutation_type="samples", rng=np.random.default_rng(1)
+        )
+        assert difference == pytest.approx(expected.statistic)
+        assert p == pytest.approx(expected.pvalue, abs=0.02)
+        assert (p < 0.05) is not (low <= 0 <= high)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 0.5, 0.63, 1]), st.sampled_from([0, 0.5, 1])), min_size=1, max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_paired_bootstrap_is_the_same_from_the_other_side(pairs: list[tuple[float, float]]) -> None:
+    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    difference, low, high, p = stats.paired_bootstrap(a, b, resamples=300)
+    assert stats.paired_bootstrap(b, a, resamples=300) == pytest.approx((-difference, -high, -low, p), abs=1e-9)
+    assert p >= min(1, 2 * 0.5 ** sum(x != y for x, y in pairs))  # no smaller than the exact sign test can go
+
+
+def test_paired_bootstrap_without_a_difference() -> None:
+    assert stats.paired_bootstrap([0.3, 0.7, 0.1], [0.3, 0.7, 0.1]) == (0, 0, 0, 1)
+    assert stats.paired_bootstrap([1.0], [0.5]) == (0.5, 0.5, 0.5, 1.0)  # one question proves nothing
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@settings(max_examples=20, deadline=None)
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    assert stats.holm(p_values) == pytest.approx(multitest.multipletests(p_values, method="holm")[1], abs=1e-12)
+
+
+def test_holm_of_nothing() -> None:
+    assert stats.holm([]) == []
+
+
+def test_kendall_tau_and_its_interval_equal_resampling_with_scipy() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.integers(1, 5, 30)
+    y = x + rng.integers(0, 4, 30)
+    tau, low, high = stats.kendall_tau(x, y, resamples=400, seed=9)
+    assert tau == pytest.approx(scipy_stats.kendalltau(x, y).statistic, abs=1e-12)
+    drawn = np.random.default_rng(9).integers(0, 30, (400, 30))
+    taus = [scipy_stats.kendalltau(x[sample], y[sample]).statistic for sample in drawn]
+    assert (low, high) == pytest.approx(np.nanquantile(taus, [0.025, 0.975]), abs=1e-12)
+
+
+def test_kendall_tau_by_hand() -> None:
+    assert stats.kendall_tau([1, 2, 3, 4], [1, 2, 4, 3])[0] == pytest.approx((5 - 1) / 6)
+    assert stats.kendall_tau([1, 2, 3], [5, 6, math.inf]) == (1, 1, 1)  # never flipped: later than any
+
+
+@pytest.mark.parametrize("pairs", [([], []), ([1], [1]), ([1, 2, 3], [4, 4, 4])])
+def test_kendall_tau_refuses_where_it_is_undefined(pairs: tuple[list[float], list[float]]) -> None:
+    with pytest.raises(ValueError, match="undefined"):
+        stats.kendall_tau(*pairs)
+
+
+@pytest.mark.parametrize("n", [6, 20, 100, 419])
+def test_smallest_difference_has_just_the_power_by_enumeration(n: int) -> None:
+    d = stats.smallest_difference(n)
+    assert d is not None
+    # Every discordant pair is a gain: add up the probability of each count at which the exact test is significant.
+    found = sum(
+        math.comb(n, m) * d**m * (1 - d) ** (n - m)
+        for m in range(1, n + 1)
+        if scipy_stats.binomtest(m, m).pvalue <= 0.05
+    )
+    assert found == pytest.approx(0.8, abs=1e-9)
+
+
+def test_smallest_difference_by_hand() -> None:
+    assert stats.smallest_difference(5) is None  # 2 / 2^5 > 0.05: not even five of five
+    assert stats.smallest_difference(6) == pytest.approx(0.8 ** (1 / 6))  # all six must differ
+    # 2 * 0.5^3 is exactly alpha, and so significant.
+    assert stats.smallest_difference(3, power=0.5, alpha=0.25) == pytest.approx(0.5 ** (1 / 3))
+
+
+@pytest.mark.parametrize("n", [30, 100, 500])
+def test_smallest_mean_difference_equals_statsmodels(n: int) -> None:
+    effect = power.NormalIndPower().solve_power(nobs1=n, ratio=0, power=0.8, alpha=0.05)
+    assert stats.smallest_mean_difference(0.3, n) == pytest.approx(0.3 * effect, rel=1e-4)
+
+
+def test_importing_it_leaves_scipy_alone() -> None:
+    code = "import sys, pytest_engram.stats; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
