@@ -114,9 +114,7 @@ def rows(relative: str, data: Path | None, hub: HubSplit) -> Rows:
     if data is not None and (data / relative).is_file():
         path = data / relative
         state = path.stat()
-        return Rows(
-            _read_json(path, relative, state.st_mtime_ns, state.st_size), f"{relative} in --engram-data"
-        )
+        return Rows(_read_json(path, relative, state.st_mtime_ns, state.st_size), f"{relative} in --engram-data")
     if shards := next(_cached(hub.repo, f"data/{hub.split}-*.parquet"), None):
         return Rows(_read_parquet(tuple(shards), str(hub)), f"{hub} in the Hugging Face cache")
     if problem := _unreachable(hub.repo):
@@ -131,9 +129,7 @@ def _cached(repo: str, pattern: str) -> Iterator[list[Path]]:
     home = Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
     main = home / "refs" / "main"
     revision = main.read_text(encoding="utf-8").strip() if main.is_file() else ""
-    snapshots = sorted(
-        home.glob("snapshots/*"), key=lambda p: (p.name == revision, p.stat().st_mtime), reverse=True
-    )
+    snapshots = sorted(home.glob("snapshots/*"), key=lambda p: (p.name == revision, p.stat().st_mtime), reverse=True)
     for snapshot in snapshots:
         # A link whose blob is gone is no file: an interrupted download leaves such.
         if files := sorted(path for path in snapshot.glob(pattern) if path.is_file()):
@@ -199,9 +195,7 @@ def _read_parquet(shards: tuple[Path, ...], shown: str) -> list[Any]:
         raise NotRun(f"{problem}; delete it there, so that it is fetched again") from None
 
 
-def _reason(
-    names: Sequence[str], data: Path | None, hub: Sequence[HubFile | HubSplit], problems: Sequence[str]
-) -> str:
+def _reason(names: Sequence[str], data: Path | None, hub: Sequence[HubFile | HubSplit], problems: Sequence[str]) -> str:
     wanted = " or ".join(names)
     looked = [f"no {wanted} in --engram-data" if data is not None else "no --engram-data given"]
     looked += [f"{place} not in the Hugging Face cache" for place in hub]

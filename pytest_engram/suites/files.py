@@ -76,9 +76,7 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
     return data, lines
 
 
-def _build(
-    loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()
-) -> Any:
+def _build(loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()) -> Any:
     import yaml
 
     line = node.start_mark.line + 1
@@ -133,9 +131,7 @@ def _problem(error: Any, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         field = str(error["loc"][-1])
         known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
-        return (
-            f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
-        )
+        return f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
     if kind == "value_error":
         return str(message).removeprefix("Value error, ")
     return f"{message[0].lower()}{message[1:]}; got {error['input']!r:.80}"
@@ -162,6 +158,5 @@ def source(name: str) -> Any:
 
 def sources() -> list[str]:
     """Names of all data sources."""
-    return sorted(
-        p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"__init__", "base", "files"}
-    )
+    shared = {"__init__", "base", "facts", "files", "pilots"}
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in shared)

@@ -1,0 +1,194 @@
+"""A generated benchmark of numbered facts: small, and there on any machine without a download.
+
+An invented world of people, companies, cities, countries and books is told in the line form of FactConsolidation, and
+some facts are told again later with another value: the later one holds. Single-hop questions ask for one fact, two-hop
+questions for a fact about the value of another. All names are made of random syllables, so that no encoder has met
+them.
+
+The same seed gives the same text on every platform: only `random.Random` of Python's library is used.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, FactSuite, digest, keep, read_kept
+
+HEADING = "Below, facts are listed in the order in which they were learnt:"
+ENTITIES = {"person": 24, "company": 14, "city": 16, "country": 10, "language": 8, "book": 14}
+CONTRADICTED = 72  # facts that are told again with another value
+QUESTIONS = 40  # of each number of hops
+SETTLED = 10  # of these, about facts that nothing contradicts
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One kind of fact: what it is about, what its value is, how it is told and how it is asked for."""
+
+    subject: str
+    value: str
+    fact: str
+    phrase: str
+
+
+RELATIONS = (
+    Relation("person", "person", "{s} is married to {v}.", "the spouse of {s}"),
+    Relation("person", "city", "{s} was born in the city of {v}.", "the birthplace of {s}"),
+    Relation("person", "company", "{s} is employed by {v}.", "the company that {s} works for"),
+    Relation("person", "country", "{s} is a citizen of {v}.", "the country whose nationality {s} holds"),
+    Relation("company", "person", "The chief executive officer of {s} is {v}.", "the person who runs {s}"),
+    Relation("company", "city", "The headquarters of {s} is located in {v}.", "the city where {s} has its head office"),
+    Relation("city", "country", "{s} lies in the country of {v}.", "the country that {s} belongs to"),
+    Relation("country", "city", "The capital of {s} is {v}.", "the capital city of {s}"),
+    Relation("country", "person", "The head of state of {s} is {v}.", "the person who governs {s}"),
+    Relation("country", "language", "The official language of {s} is {v}.", "the language spoken in {s}"),
+    Relation("book", "person", "The author of {s} is {v}.", "the writer of {s}"),
+)
+
+
+class Spec(FactSpec):
+    """A suite file of this source; `context_sha256` is that of the text which the seed gave when it was committed."""
+
+    source: Literal["demo_fc"]
+    seed: int
+    context_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+
+
+def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (every source is called alike)
+    """Generate the facts and questions, and keep them for the workers.
+
+    Raises:
+        NotRun: this version generates another text than the committed one.
+    """
+    row = generate(spec.seed)
+    if spec.context_sha256 not in {None, digest(row.context)}:
+        raise NotRun(
+            "this version generates other facts than the pilot set was made of: install the version it came with"
+        )
+    return keep(row)
+
+
+def load(spec: Spec, path: Path, prepared: Path | None) -> FactSuite:
+    """The suite; with `prepared` None, its questions alone, by their committed ids."""
+    return FactSuite(spec, path, None if prepared is None else read_kept(prepared))
+
+
+class _Told(NamedTuple):
+    """A subject and a relation, and the values that were told of it, oldest first."""
+
+    relation: Relation
+    subject: str
+    values: list[str]
+
+    @property
+    def settled(self) -> bool:
+        return len(self.values) == 1
+
+
+def generate(seed: int) -> FactRow:
+    """256 facts, 40 single-hop and then 40 two-hop questions.
+
+    Args:
+        seed: 256 different facts and 80 different questions for each.
+
+    Returns:
+        The row; `fields` of a question hold `hops`, and `contradicted`: how many of its facts were told twice.
+    """
+    rng = random.Random(seed)
+    names = dict(zip(ENTITIES, _names(rng), strict=True))
+    told = [
+        _Told(relation, subject, [_other(rng, names[relation.value], {subject})])
+        for relation in RELATIONS
+        for subject in names[relation.subject]
+    ]
+    for one in rng.sample(told, CONTRADICTED):
+        one.values.append(_other(rng, names[one.relation.value], {one.subject, *one.values}))
+    asked = [*_single_hop(rng, told), *_two_hop(rng, told)]
+    questions = tuple(
+        FactQuestion(f"demo_fc_no{i}", text, (answer,), {"hops": hops, "contradicted": contradicted})
+        for i, (text, answer, hops, contradicted) in enumerate(asked)
+    )
+    lines = [HEADING, *(f"{i}. {fact}" for i, fact in enumerate(_tell(rng, told)))]
+    return FactRow("demo_fc", "\n".join(lines) + "\n", questions, f"generated, seed {seed}")
+
+
+def _other(rng: random.Random, among: list[str], excluded: set[str]) -> str:
+    return rng.choice([name for name in among if name not in excluded])
+
+
+def _tell(rng: random.Random, told: list[_Told]) -> list[str]:
+    """All facts in a random order that keeps a contradiction behind what it contradicts."""
+    order = [one for one in told for _ in one.values]
+    rng.shuffle(order)
+    left = {id(one): iter(one.values) for one in told}
+    return [one.relation.fact.format(s=one.subject, v=next(left[id(one)])) for one in order]
+
+
+_Asked = tuple[str, str, int, int]
+
+
+def _single_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
+    settled = rng.sample([one for one in told if one.settled], SETTLED)
+    contradicted = rng.sample([one for one in told if not one.settled], QUESTIONS - SETTLED)
+    for one in [*settled, *contradicted]:
+        phrase = one.relation.phrase.format(s=one.subject)
+        yield f"{_word(one.relation)} is {phrase}?", one.values[-1], 1, int(not one.settled)
+
+
+def _two_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
+    """Questions about what a fact's value is, told of in turn; the answer differs from every name on the way."""
+    about: dict[str, list[_Told]] = {}
+    for one in told:
+        about.setdefault(one.subject, []).append(one)
+    chains = [
+        (first, second)
+        for first in told
+        for second in about.get(first.values[-1], [])
+        if second.values[-1] != first.subject
+    ]
+    settled = [(a, b) for a, b in chains if a.settled and b.settled]
+    contradicted = [(a, b) for a, b in chains if not (a.settled and b.settled)]
+    for first, second in [*rng.sample(settled, SETTLED), *rng.sample(contradicted, QUESTIONS - SETTLED)]:
+        phrase = second.relation.phrase.format(s=first.relation.phrase.format(s=first.subject))
+        twice = (not first.settled) + (not second.settled)
+        yield f"{_word(second.relation)} is {phrase}?", second.values[-1], 2, twice
+
+
+def _word(relation: Relation) -> str:
+    return "Who" if relation.value == "person" else "What"
+
+
+def _names(rng: random.Random) -> Iterator[list[str]]:
+    """Names for each kind of entity."""
+    words = _words(rng)
+    for kind, count in ENTITIES.items():
+        yield [_name(rng, kind, words) for _ in range(count)]
+
+
+def _name(rng: random.Random, kind: str, words: Iterator[str]) -> str:
+    name = next(words)
+    if kind == "person":
+        return f"{name} {next(words)}"
+    if kind == "company":
+        return f"{name} {rng.choice(['Works', 'Freight', 'Instruments', 'Mills'])}"
+    if kind == "book":
+        return f"{rng.choice(['Letters', 'Winter', 'Return', 'Songs'])} of {name}"
+    return name
+
+
+def _words(rng: random.Random) -> Iterator[str]:
+    """Endless random words, none of which is part of another or of the wording of the facts and questions."""
+    taken = [f"{relation.fact} {relation.phrase}".lower() for relation in RELATIONS]
+    while True:
+        start = "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.choice([2, 3])))
+        word = start + rng.choice("lmnrskd")
+        if not any(word in other or other in word for other in taken):
+            taken.append(word)
+            yield word.capitalize()
