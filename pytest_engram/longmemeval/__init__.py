@@ -1,0 +1,1 @@
+"""LongMemEval: its files, its retrieval protocol, and suites over both."""
