@@ -1,0 +1,177 @@
+"""BM25Okapi over many haystacks of one pool of texts: the scores of rank-bm25 0.2.2, bit for bit, from flat arrays.
+
+rank-bm25 is the reference of both benchmarks, but it counts every text again for each haystack and looks every query
+token up in every document. Here the pool is tokenised and counted once, as arrays that processes can map; a haystack is
+a list of positions in the pool. Every floating-point operation, and the order of every sum, is rank-bm25's.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The defaults of rank_bm25.BM25Okapi.
+K1, B, EPSILON = 1.5, 0.75, 0.25
+
+_ARRAYS = ("starts", "tokens", "counts", "lengths", "words", "word_starts")
+
+
+class Okapi:
+    """A pool of texts, counted.
+
+    Attributes, as arrays (`to_arrays`), where T texts have E different tokens altogether and V among them all:
+        starts: int64 (T + 1,), where each text's tokens begin in the next two.
+        tokens: int32 (E,), numbers of its different tokens, in the order in which they first stand in it.
+        counts: int32 (E,), how often each stands in it.
+        lengths: int64 (T,), how many tokens each text has, repetitions included.
+        words: uint8, all V tokens as UTF-8, sorted, without a separator; a token's number is its place there.
+        word_starts: int64 (V + 1,), where each begins in `words`.
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        self._arrays = {name: np.asarray(arrays[name]) for name in _ARRAYS}
+        self.starts, self.tokens, self.counts, self.lengths, self.words, self.word_starts = self._arrays.values()
+        self._first = np.empty(len(self.word_starts) - 1, dtype=np.int64)  # scratch, see first_places
+
+    @classmethod
+    def build(cls, tokenised_texts: Iterable[Sequence[str]]) -> Okapi:
+        """Count texts, each given as its tokens; they are read one by one and not kept."""
+        numbers: defaultdict[str, int] = defaultdict()
+        numbers.default_factory = numbers.__len__
+        starts, tokens, counts, lengths = array("q", [0]), array("i"), array("i"), array("q")
+        for text in tokenised_texts:
+            counted = Counter(text)  # in order of first appearance
+            tokens.extend(map(numbers.__getitem__, counted))
+            counts.extend(counted.values())
+            starts.append(len(tokens))
+            lengths.append(len(text))
+        words = sorted(numbers)  # by code point, which is the order of their UTF-8 as well
+        place = np.empty(len(words), dtype=np.int32)
+        place[np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))] = np.arange(len(words))
+        encoded = [_encode(word) for word in words]
+        return cls(
+            {
+                "starts": np.array(starts, dtype=np.int64),
+                "tokens": place[np.array(tokens, dtype=np.int32)],
+                "counts": np.array(counts, dtype=np.int32),
+                "lengths": np.array(lengths, dtype=np.int64),
+                "words": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+                "word_starts": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+            }
+        )
+
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What to save; `from_arrays` takes it back, memory-mapped or not."""
+        return dict(self._arrays)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Okapi:
+        """The pool that `to_arrays` gave. Nothing is read before it is needed."""
+        return cls(arrays)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def haystack(self, positions: Sequence[int] | NDArray[np.integer]) -> Haystack:
+        """The documents at these positions of the pool, in this order, a repeated one as often as it stands there.
+
+        Raises:
+            IndexError: a position is not in 0 to `len(self) - 1`.
+        """
+        chosen = np.asarray(positions, dtype=np.intp)
+        if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(self):
+            raise IndexError(f"positions {chosen.min()} to {chosen.max()} in a pool of {len(self)} texts")
+        return Haystack(self, chosen)
+
+    def scores(self, query: Iterable[str], positions: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+        """Scores of one query over one haystack: `haystack(positions).scores(query)`."""
+        return self.haystack(positions).scores(query)
+
+    def number(self, token: str) -> int | None:
+        """The token's number, or None if no text of the pool has it."""
+        wanted = _encode(token)
+        size = len(self.word_starts) - 1
+        place = bisect_left(range(size), wanted, key=self._word)
+        return place if place < size and self._word(place) == wanted else None
+
+    def first_places(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
+        """For each of `tokens` (n,), the first place in `tokens` where it stands."""
+        # The last of several assignments to one place stays, so that going backwards leaves the first. One scratch
+        # array for all haystacks spares clearing, or sorting by, the pool's whole vocabulary for each.
+        self._first[tokens[::-1]] = np.arange(len(tokens))[::-1]
+        return self._first[tokens]
+
+    def _word(self, number: int) -> bytes:
+        return self.words[self.word_starts[number] : self.word_starts[number + 1]].tobytes()
+
+
+class Haystack:
+    """Some documents as BM25Okapi sees them: what does not depend on a query is computed once.
+
+    Where rank-bm25 divides by zero (no documents, or all of them empty), every score is 0.
+    """
+
+    def __init__(self, pool: Okapi, positions: NDArray[np.intp]) -> None:
+        self._pool = pool
+        self._size = len(positions)
+        starts = pool.starts[positions]
+        different = pool.starts[positions + 1] - starts
+        ends = np.cumsum(different)
+        total = int(ends[-1]) if self._size else 0
+        places = np.arange(total) + np.repeat(starts - (ends - different), different)
+        tokens = pool.tokens[places]
+
+        # Words get numbers of their own, in the order in which they first appear: the order of rank-bm25's sums.
+        first = pool.first_places(tokens)
+        is_first = first == np.arange(total)
+        words = (np.cumsum(is_first) - 1)[first]
+        self._words = tokens[is_first]
+        frequencies = np.bincount(words, minlength=len(self._words))
+        self._idf = _idf(self._size)[frequencies]
+        if total:
+            average = np.cumsum(self._idf)[-1] / len(self._idf)  # cumsum adds one by one, sum does not
+            self._idf[self._idf < 0] = EPSILON * average
+
+        # Postings: documents and counts, word by word. 16 bits where they do, as numpy sorts these by radix.
+        order = np.argsort(words.astype(np.uint16) if len(self._words) <= 1 << 16 else words, kind="stable")
+        self._documents = np.repeat(np.arange(self._size), different)[order]
+        self._counts = pool.counts[places][order]
+        self._begins = np.concatenate(([0], np.cumsum(frequencies)))
+
+        lengths = pool.lengths[positions]
+        mean_length = int(lengths.sum()) / self._size if total else 1.0
+        self._norms = K1 * (1 - B + B * lengths / mean_length)
+
+    def scores(self, query: Iterable[str]) -> NDArray[np.float64]:
+        """Scores of all documents, shape (number of documents,): `BM25Okapi(documents).get_scores(query)`.
+
+        A token that is repeated in the query counts as often; one that no document has counts nothing.
+        """
+        scores = np.zeros(self._size)
+        for token in query:
+            number = self._pool.number(token)
+            for word in np.flatnonzero(self._words == number) if number is not None else ():
+                posting = slice(self._begins[word], self._begins[word + 1])
+                documents, counts = self._documents[posting], self._counts[posting]
+                scores[documents] += self._idf[word] * (counts * (K1 + 1) / (counts + self._norms[documents]))
+        return scores
+
+
+@lru_cache(maxsize=64)
+def _idf(documents: int) -> NDArray[np.float64]:
+    """Inverse document frequency by number of documents with the word, 0 to `documents`.
+
+    By `math.log` as in rank-bm25: numpy's logarithm may differ in the last digit.
+    """
+    return np.array([math.log(documents - n + 0.5) - math.log(n + 0.5) for n in range(documents + 1)])
+
+
+def _encode(token: str) -> bytes:
+    return token.encode("utf-8", "surrogatepass")
