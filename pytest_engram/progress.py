@@ -1,0 +1,102 @@
+"""How far a long job has come: a bar on a terminal, and a few plain lines in a log file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+EVERY_SECONDS = 10.0  # no plain line sooner than this after the last one
+EVERY_SHARE = 0.1  # nor before this much more is done, ...
+AT_LEAST_SECONDS = 60.0  # ... unless so much time has passed
+
+
+class Bar(Protocol):
+    """What `progress` gives."""
+
+    def advance(self, n: int = 1) -> None:
+        """`n` more are done."""
+
+
+@contextmanager
+def progress(label: str, total: int, unit: str = "text", file: TextIO | None = None) -> Iterator[Bar]:
+    """Show how far a job of `total` units has come, with the time that is left. Nothing is shown for an empty job.
+
+    Args:
+        label: what is done, e.g. "Embedding with bge-small-en-v1.5".
+        total: number of units.
+        unit: one unit's name, in the singular.
+        file: where to show it; default: standard error. Under pytest that must be the terminal reporter's stream,
+            as standard error is captured there.
+    """
+    if total <= 0:
+        yield _Silent()
+        return
+    stream = sys.stderr if file is None else file
+    bar = _Terminal(label, total, unit, stream) if stream.isatty() else _Lines(label, total, unit, stream)
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Silent:
+    def advance(self, n: int = 1) -> None:
+        pass
+
+
+class _Terminal:
+    def __init__(self, label: str, total: int, unit: str, stream: TextIO) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(total=total, desc=label, unit=f" {unit}s", file=stream, dynamic_ncols=True)
+
+    def advance(self, n: int = 1) -> None:
+        self._bar.update(n)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class _Lines:
+    def __init__(self, label: str, total: int, unit: str, stream: TextIO) -> None:
+        self._label, self._total, self._unit, self._stream = label, total, unit, stream
+        self._done = self._told = 0
+        self._start = self._last = time.monotonic()
+        self._say(f"{label}: {_count(total, unit)}")
+
+    def advance(self, n: int = 1) -> None:
+        self._done += n
+        now = time.monotonic()
+        waited = now - self._last
+        much = self._done - self._told >= EVERY_SHARE * self._total or waited >= AT_LEAST_SECONDS
+        if waited >= EVERY_SECONDS and much and 0 < self._done < self._total:
+            left = (now - self._start) / self._done * (self._total - self._done)
+            share = f"{100 * self._done // self._total}%"
+            self._say(f"{self._label}: {self._done} of {self._total} ({share}), about {_duration(left)} left")
+            self._last, self._told = now, self._done
+
+    def close(self) -> None:
+        took = _duration(time.monotonic() - self._start)
+        if self._done < self._total:
+            self._say(f"{self._label}: stopped after {self._done} of {self._total}, {took}")
+        else:
+            self._say(f"{self._label}: {_count(self._done, self._unit)} in {took}")
+
+    def _say(self, text: str) -> None:
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        self._stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+        self._stream.flush()
+
+
+def _count(n: int, unit: str) -> str:
+    return f"{n} {unit}" if n == 1 else f"{n} {unit}s"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
