@@ -1,0 +1,203 @@
+"""`results.html`: the whole run on one page, in one file that needs no network and no server."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from pytest_engram.report import questions, wording
+from pytest_engram.report.captions import registered
+from pytest_engram.runlog import Outcome
+
+HERE = Path(__file__).parent
+LIMIT = 9_500_000  # bytes; a page stays under 10 MB
+EXCERPTS = (600, 300, 150, 80, 0)  # characters of an entry, tried until the page is small enough
+
+
+def render(
+    results: Mapping[str, Any],
+    outcomes: Sequence[Outcome],
+    svgs: Mapping[str, str],
+    texts: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """The page.
+
+    Args:
+        results: as `pytest_engram.report.aggregate` makes them.
+        outcomes: the run log.
+        svgs: `intervals` and `flip_points`; what is absent or empty is left out.
+        texts: suite, entry id, text. Without it, entries are shown by their ids.
+
+    Returns:
+        HTML, the same for the same arguments to the last byte.
+    """
+    manifest = results["manifest"]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters.update(
+        number=wording.number,
+        spread=spread,
+        signed=wording.signed,
+        p=wording.p_value,
+        few=wording.count,
+        flip_points=wording.flip_points,
+        count="{:,}".format,
+        duration=duration,
+        flat=flat,
+        registered=registered,
+        svg_uri=svg_uri,
+    )
+    template = environment.get_template("page.html.j2")
+    page = ""
+    for excerpt in EXCERPTS if texts else (0,):
+        data = questions.pack(
+            outcomes, results["suites"], results["methods"], texts or {}, k=manifest["k"], excerpt=excerpt
+        )
+        page = template.render(
+            results=results,
+            manifest=manifest,
+            svgs=svgs,
+            pilots=[suite for suite in results["suites"] if suite["kind"] == "pilot"],
+            micros=[suite for suite in results["suites"] if suite["kind"] == "micro"],
+            tables=_suite_tables(results),
+            anchors=_anchors(results["paired"]),
+            figures=_micro_figures(results),
+            Notes=Notes,
+            excerpt=excerpt,
+            texts=texts,
+            counts=_counts(data),
+            css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+            js=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+            data=Markup(questions.to_script(data)),
+        )
+        if len(page.encode("utf-8", "replace")) < LIMIT:
+            break
+    # A lone surrogate, which JSON can hold, is no part of any UTF-8 file.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+class Notes:
+    """The footnotes of one table: each reason once, numbered in the order in which the table meets them."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def mark(self, reason: str) -> int:
+        """The number of a reason, from 1."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return self.reasons.index(reason) + 1
+
+
+def spread(cell: Mapping[str, Any], unit: str = "") -> str:
+    """What stands beside a value: `[low, high]`, or `(low to high)` for the range of seeds' means."""
+    if cell.get("interval") == "range":
+        return f"({wording.number(cell['low'], unit)} to {wording.number(cell['high'], unit)})"
+    return wording.interval(cell, unit)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for a person."""
+    if seconds is None:
+        return "–"
+    if seconds < 90:
+        return f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def flat(value: Any) -> list[tuple[str, str]]:
+    """A nested mapping as lines: dotted name, value."""
+    if isinstance(value, list):
+        return [("", ", ".join(text for part in value for _, text in flat(part)) or "–")]
+    if not isinstance(value, Mapping):
+        return [("", "–" if value is None else str(value).lower() if isinstance(value, bool) else str(value))]
+    lines = []
+    for key, part in value.items():
+        lines += [(f"{key}.{name}" if name else str(key), text) for name, text in flat(part)]
+    return lines
+
+
+def svg_uri(svg: str) -> str:
+    """An image's address that holds the image: its ids and styles can't meet those of the page, nor can it run scripts."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+def _counts(data: Mapping[str, Any]) -> dict[str, int]:
+    """Questions by the kind of their suite."""
+    kinds = [data["suites"][question[0]][1] for question in data["questions"]]
+    return {kind: kinds.count(kind) for kind in ("pilot", "micro")}
+
+
+def _suite_tables(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Suite, then `metrics` and one line a method with its cells, from the rows."""
+    tables: dict[str, dict[str, Any]] = {}
+    for row in results["rows"]:
+        table = tables.setdefault(row["suite"], {"metrics": [], "lines": {}})
+        if row["metric"] not in table["metrics"]:
+            table["metrics"].append(row["metric"])
+        line = table["lines"].setdefault(row["method"], {"label": row["label"], "role": row["role"], "cells": {}})
+        line["cells"][row["metric"]] = row
+    return tables
+
+
+def _anchors(paired: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Baseline by baseline: methods as columns; suite and metric as lines; each cell a comparison and its bar."""
+    anchors: dict[str, dict[str, Any]] = {}
+    for pair in paired:
+        anchor = anchors.setdefault(
+            pair["baseline"], {"name": pair["baseline"], "label": pair["baseline_label"], "methods": {}, "lines": {}}
+        )
+        anchor["methods"][pair["method"]] = pair["label"]
+        line = anchor["lines"].setdefault((pair["suite"], pair["metric"]), {})
+        line[pair["method"]] = {**pair, "bar": _bar(pair)}
+    return list(anchors.values())
+
+
+def _bar(pair: Mapping[str, Any], reach: float = 0.6) -> dict[str, str] | None:
+    """Left, width and middle of a paired interval in per cent of a bar that spans -`reach` to +`reach`."""
+    if pair["difference"] is None or pair["low"] is None or pair["high"] is None:
+        return None
+
+    def place(value: float) -> float:
+        return 50 + 50 * max(-1.0, min(1.0, value / reach))
+
+    low, high = place(pair["low"]), place(pair["high"])
+    return {
+        "left": f"{low:.2f}",
+        "width": f"{max(high - low, 0.5):.2f}",
+        "middle": f"{place(pair['difference']):.2f}",
+        "side": "over" if pair["low"] > 0 else "under" if pair["high"] < 0 else "spans",
+    }
+
+
+def _micro_figures(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Suite, then its families' lines, and flip points by method and web size."""
+    figures: dict[str, dict[str, Any]] = {}
+
+    def figure(suite: str) -> dict[str, Any]:
+        return figures.setdefault(suite, {"families": [], "webs": [], "axis": "backers", "flips": {}, "trend": {}})
+
+    for line in results["families"]:
+        figure(line["suite"])["families"].append(line)
+    for flip in results["flip_summary"]:
+        found = figure(flip["suite"])
+        found["axis"] = flip.get("axis", "backers")
+        if flip["web"] not in found["webs"]:
+            found["webs"].append(flip["web"])
+        found["flips"].setdefault((flip["method"], flip["label"]), {})[flip["web"]] = flip
+    for trend in results["flip_trend"]:
+        figure(trend["suite"])["trend"][trend["method"]] = trend
+    for found in figures.values():
+        found["webs"].sort(key=lambda web: (web is None, web))
+    return figures
