@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_engram.encoders import EmbeddingStore
+    from pytest_engram.encoders import EmbeddingStore, EncoderSpec
+    from pytest_engram.okapi import Lexical
 
 Role: TypeAlias = Literal["experiment", "ablation", "control", "anchor"]
 ROLES: tuple[Role, ...] = ("experiment", "ablation", "control", "anchor")
@@ -93,6 +94,7 @@ class Bench:
         cache_dir: Path,
         tokenize: Callable[[str], list[str]] | None = None,
         rank: Callable[[NDArray[Any]], NDArray[np.intp]] | None = None,
+        lexical: Callable[[Sequence[str]], Lexical | None] | None = None,
         training: Callable[[str], list[TrainingQuestion]] | None = None,
     ) -> None:
         self.k = k
@@ -101,7 +103,13 @@ class Bench:
         self._cache_dir = cache_dir
         self._tokenize = tokenize
         self._rank = rank
+        self._lexical = lexical
         self._training = training
+
+    @property
+    def encoder(self) -> EncoderSpec:
+        """Which encoder embeds: similarities of two encoders are on different scales."""
+        return self._embeddings().spec
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of passages: float32 of shape (n, d), rows of length 1."""
@@ -120,6 +128,16 @@ class Bench:
         import numpy as np
 
         return self._rank(scores) if self._rank else np.argsort(-scores, kind="stable")
+
+    def lexical(self, texts: Sequence[str]) -> Lexical:
+        """BM25 over `texts`, with the benchmark's own tokens and ties; from an index made ahead, where there is one."""
+        from pytest_engram.okapi import Lexical, Okapi
+
+        ahead = self._lexical(texts) if self._lexical else None
+        if ahead is not None:
+            return ahead
+        counted = Okapi.build(map(self.tokenize, texts))
+        return Lexical(counted.haystack(range(len(texts))), self.tokenize, self.rank)
 
     def cached(
         self, name: str, texts: Iterable[str], compute: Callable[[], Mapping[str, NDArray[Any]]]

@@ -11,7 +11,8 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -162,6 +163,27 @@ class Haystack:
                 documents, counts = self._documents[posting], self._counts[posting]
                 scores[documents] += self._idf[word] * (counts * (K1 + 1) / (counts + self._norms[documents]))
         return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """BM25 over some texts, as a benchmark's own retriever tokenises them and breaks ties.
+
+    Attributes:
+        haystack: the texts, in the order in which the benchmark indexes them.
+        tokenize, ranking: the benchmark's; see `tokenize` and `rank` of `memory.Bench`.
+        places: intp (n,), where each of them stands among the texts that were asked about; None: in the same order.
+    """
+
+    haystack: Haystack
+    tokenize: Callable[[str], list[str]]
+    ranking: Callable[[NDArray[np.float64]], NDArray[np.intp]]
+    places: NDArray[np.intp] | None = None
+
+    def rank(self, query: str) -> NDArray[np.intp]:
+        """Positions of all texts, best first, shape (n,)."""
+        order = self.ranking(self.haystack.scores(self.tokenize(query)))
+        return order if self.places is None else self.places[order]
 
 
 @lru_cache(maxsize=64)

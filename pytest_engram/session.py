@@ -186,7 +186,7 @@ class EngramSession:
         from pytest_engram import preparation
 
         assert self.prepared is not None
-        return preparation.store(self.prepared, self.options)
+        return preparation.store(self.prepared, self.options, self.terminal())
 
     def bench(self, suite: Suite, seed: int) -> Bench:
         """What a memory over this suite's entries is given."""
@@ -199,6 +199,7 @@ class EngramSession:
             cache_dir=cache_dir(),
             tokenize=suite.tokenize,
             rank=suite.rank,
+            lexical=suite.lexical,
             training=self._training_split,
         )
 

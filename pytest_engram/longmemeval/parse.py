@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
-from pytest_engram.longmemeval.protocol import Session
+from pytest_engram.longmemeval.protocol import Granularity, Session, document_ids
 from pytest_engram.suites.base import NotRun
 
 CHUNK = 1 << 24  # characters read at a time: a question of the largest release has six million
@@ -35,6 +36,11 @@ class Record:
     sessions: list[Session]
     oddities: frozenset[str] = frozenset()
 
+    def documents(self, granularity: Granularity) -> list[str]:
+        """The official ids of the haystack's documents."""
+        pairs = zip(self.session_ids, self.sessions, strict=True)
+        return [document for id_, session in pairs for document in document_ids(id_, session, granularity)]
+
 
 def records(file: Path, shown: str) -> Iterator[Record]:
     """The questions of a file in the official schema.
@@ -46,10 +52,11 @@ def records(file: Path, shown: str) -> Iterator[Record]:
     Raises:
         NotRun: the file can't be read, or is not in the official schema; with question, field and problem.
     """
-    number = 0
+    number = 0  # of the last question that was JSON
     try:
         with file.open(encoding="utf-8-sig") as stream:
-            for number, found in enumerate(_elements(stream), start=1):
+            for found in _elements(stream):
+                number += 1
                 yield _record(found)
     except OSError as error:
         raise NotRun(f"{shown} can't be read: {error.strerror}") from None
@@ -176,7 +183,8 @@ def seconds(date: str) -> float | None:
     match = _DATE.fullmatch(date.strip())
     try:
         if match:
-            return datetime(*(int(part or 0) for part in match.groups()), tzinfo=UTC).timestamp()  # type: ignore[misc]
+            year, month, day, hour, minute = (int(part or 0) for part in match.groups())
+            return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
         return datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
@@ -194,7 +202,7 @@ def _oddities(
             same = seen[id_] == session
             odd.add(f"holds {'the same session' if same else 'different sessions'} twice under one id")
         seen.setdefault(id_, session)
-    if any(earlier > later for earlier, later in zip(times, times[1:], strict=False)):
+    if any(earlier > later for earlier, later in pairwise(times)):
         odd.add("haystack is not in the order of its dates")
     if any(not session.turns for session in sessions):
         odd.add("has a session without a user turn")

@@ -56,11 +56,6 @@ class Session:
     numbers: tuple[int, ...]
     evidence: tuple[bool, ...]
 
-    @property
-    def text(self) -> str:
-        """The user's turns, joined by one space."""
-        return " ".join(self.turns)
-
 
 def document_ids(session_id: str, session: Session, granularity: Granularity) -> list[str]:
     """The official ids of a session's documents: one, or one a user turn.
@@ -123,7 +118,7 @@ def scores(
 def _add_sessions(
     found: dict[str, float | None], missing: dict[str, str], ids: list[str], haystack: Sequence[str], k: int
 ) -> None:
-    """Score turns as sessions: ids and gold lose their number, and the cut-off grows until it covers that many sessions.
+    """Score turns as sessions: ids and gold lose their number, the cut-off grows until it covers that many sessions.
 
     One session can stand under two ids, `answer_x` and `noans_x`: they count as two, as in the official code.
     """

@@ -1,6 +1,6 @@
 """LongMemEval's files in Arrow: parsed once, each different session kept once, then memory-mapped by every process.
 
-Two tables in a folder named by the file's sha256. `sessions.arrow` holds the user's side of each different session,
+Two tables in a folder named by the file's sha256. `sessions.arrow` holds what the user said in each different session,
 `questions.arrow` the questions, whose haystacks are rows of the first. Both are Arrow streams, so that
 `datasets.Dataset.from_file` opens them too. Texts are bytes of UTF-8, because some files hold half a surrogate pair.
 """
@@ -11,28 +11,28 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from pytest_engram.cache import cache_dir, locked, writing
+from pytest_engram.cache import cache_dir, cached_arrays, locked, writing
 from pytest_engram.longmemeval.parse import Record, Survey, records
-from pytest_engram.longmemeval.protocol import Session
+from pytest_engram.longmemeval.protocol import Granularity, tokenize
+from pytest_engram.okapi import Okapi
 from pytest_engram.suites.base import NotRun
 
-FORMAT = 1
+FORMAT = 1  # of what is kept: another one is made anew
 ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
 
 _SESSIONS = pa.schema(
     {
         "text": pa.binary(),  # the user's turns, joined by one space
         "lengths": pa.list_(pa.int32()),  # of each turn, in bytes
-        "numbers": pa.list_(pa.int32()),
-        "evidence": pa.list_(pa.bool_()),
     }
 )
 _QUESTIONS = pa.schema(
@@ -42,9 +42,10 @@ _QUESTIONS = pa.schema(
         "query": pa.binary(),
         "answer": pa.binary(),
         "user_evidence": pa.bool_(),
-        "session_ids": pa.list_(pa.string()),
-        "times": pa.list_(pa.float64()),
-        "rows": pa.list_(pa.int32()),
+        "rows": pa.list_(pa.int32()),  # of the table of sessions
+        "times": pa.list_(pa.float64()),  # of the sessions, in seconds since 1970
+        "session": pa.list_(pa.string()),  # the official ids of the documents, by granularity
+        "turn": pa.list_(pa.string()),
     }
 )
 
@@ -68,7 +69,7 @@ def prepare(file: Path, shown: str) -> Path:
 
 
 def keep(kind: str, name: str, read: Callable[[], Iterable[Record]]) -> Path:
-    """The folder `kind`/`name` of the cache, with what `read` gives in Arrow. It is read where the folder is missing."""
+    """The folder `kind`/`name` of the cache, with what `read` gives in Arrow; made where it is missing."""
     home = cache_dir() / kind
     folder = home / f"{name}.{FORMAT}"
     if not (folder / "summary.json").is_file():
@@ -101,10 +102,10 @@ def _sha256(file: Path) -> str:
     return sha256
 
 
-def _write(folder: Path, sha256: str, found: Iterable[Record]) -> None:
+def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
     made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
     try:
-        rows: dict[Session, int] = {}
+        rows: dict[tuple[str, ...], int] = {}
         survey = Survey()
         with _Writer(made / "questions.arrow", _QUESTIONS) as questions:
             for record in found:
@@ -115,28 +116,24 @@ def _write(folder: Path, sha256: str, found: Iterable[Record]) -> None:
                     query=encode(record.query),
                     answer=encode(record.answer),
                     user_evidence=record.user_evidence,
-                    session_ids=record.session_ids,
+                    rows=[rows.setdefault(session.turns, len(rows)) for session in record.sessions],
                     times=record.times,
-                    rows=[rows.setdefault(session, len(rows)) for session in record.sessions],
+                    session=record.documents("session"),
+                    turn=record.documents("turn"),
                 )
         with _Writer(made / "sessions.arrow", _SESSIONS) as sessions:
-            for session in rows:
-                turns = [encode(turn) for turn in session.turns]
-                sessions.add(
-                    text=b" ".join(turns),
-                    lengths=[len(turn) for turn in turns],
-                    numbers=session.numbers,
-                    evidence=session.evidence,
-                )
+            for turns in rows:
+                encoded = [encode(turn) for turn in turns]
+                sessions.add(text=b" ".join(encoded), lengths=[len(turn) for turn in encoded])
         summary = {
-            "sha256": sha256,
+            "sha256": name,
             "questions": survey.questions,
             "sessions": survey.sessions,
             "different_sessions": len(rows),
             "oddities": survey.oddities(),
         }
         (made / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
-        if folder.exists():
+        if folder.exists():  # damaged: a sound one is never written again
             shutil.rmtree(folder)
         made.rename(folder)
     except BaseException:
@@ -172,9 +169,8 @@ class _Writer:
         self._sink.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question as it stands in the store."""
+class Asked(NamedTuple):
+    """A question as it stands in the store; `row` is its place."""
 
     row: int
     id: str
@@ -184,20 +180,25 @@ class Asked:
     user_evidence: bool
 
 
+class Documents(NamedTuple):
+    """A haystack as the official code indexes it; all lists are in its order.
+
+    `positions` are those of the texts among all different ones, for the index over them.
+    """
+
+    ids: list[str]
+    texts: list[str]
+    times: list[float]
+    positions: list[int]
+
+
 class Store:
-    """A prepared folder, mapped read-only."""
+    """A prepared folder, mapped read-only, at one granularity."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, granularity: Granularity) -> None:
+        self._folder = folder
+        self._granularity = granularity
         self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
-
-    @cached_property
-    def _questions(self) -> pa.Table:
-        return _mapped(self.folder / "questions.arrow")
-
-    @cached_property
-    def _sessions(self) -> pa.Table:
-        return _mapped(self.folder / "sessions.arrow")
 
     @cached_property
     def questions(self) -> dict[str, Asked]:
@@ -209,31 +210,79 @@ class Store:
             found.setdefault(id_, Asked(row, id_, type_, decode(query), decode(answer), evidence))
         return found
 
-    def haystack(self, asked: Asked) -> tuple[list[str], list[float], list[int]]:
-        """A haystack's session ids, times (seconds since 1970), and rows of the session table."""
-        batch, at = divmod(asked.row, ROWS)
-        ids, times, rows = (
-            self._questions[name].chunk(batch)[at].as_py() for name in ("session_ids", "times", "rows")
-        )
-        return ids, times, rows
+    def ids(self, asked: Asked) -> list[str]:
+        """The official ids of a haystack's documents, in its order."""
+        found: list[str] = self._of(asked, self._granularity)
+        return found
 
-    def session(self, row: int) -> Session:
-        """One session, from its row."""
-        batch, at = divmod(row, ROWS)
-        text, lengths, numbers, evidence = (column.chunk(batch)[at].as_py() for column in self._sessions.columns)
-        turns, start = [], 0
-        for length in lengths:
+    def documents(self, asked: Asked) -> Documents:
+        """A haystack."""
+        rows, times = self._of(asked, "rows"), self._of(asked, "times")
+        if self._granularity == "session":
+            return Documents(self.ids(asked), [decode(self._text(row)) for row in rows], times, rows)
+        texts: list[str] = []
+        repeated: list[float] = []
+        positions: list[int] = []
+        for row, time in zip(rows, times, strict=True):
+            turns = self._turns(row)
+            start = int(self._first_turns[row])
+            texts += turns
+            repeated += [time] * len(turns)
+            positions += range(start, start + len(turns))
+        return Documents(self.ids(asked), texts, repeated, positions)
+
+    @cached_property
+    def okapi(self) -> Okapi:
+        """All different texts, counted for the official BM25: once, then mapped."""
+
+        def count() -> Mapping[str, NDArray[Any]]:
+            return Okapi.build(map(tokenize, self._texts())).to_arrays()
+
+        return Okapi.from_arrays(cached_arrays(self._folder, f"bm25-{self._granularity}", count))
+
+    @cached_property
+    def _questions(self) -> pa.Table:
+        return _mapped(self._folder / "questions.arrow")
+
+    @cached_property
+    def _sessions(self) -> pa.Table:
+        return _mapped(self._folder / "sessions.arrow")
+
+    @cached_property
+    def _first_turns(self) -> NDArray[np.int64]:
+        turns = self._sessions["lengths"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+        return np.concatenate(([0], np.cumsum(turns, dtype=np.int64)))
+
+    def _of(self, asked: Asked, column: str) -> list[Any]:
+        found: list[Any] = _cell(self._questions, column, asked.row)
+        return found
+
+    def _text(self, row: int) -> bytes:
+        found: bytes = _cell(self._sessions, "text", row)
+        return found
+
+    def _turns(self, row: int) -> list[str]:
+        text, turns, start = self._text(row), [], 0
+        for length in _cell(self._sessions, "lengths", row):
             turns.append(decode(text[start : start + length]))
             start += length + 1
-        return Session(tuple(turns), tuple(numbers), tuple(evidence))
+        return turns
 
-    def all_sessions(self) -> Iterator[Session]:
-        """Every different session, in the order of the rows."""
-        return map(self.session, range(len(self._sessions)))
+    def _texts(self) -> Iterator[str]:
+        for row in range(len(self._sessions)):
+            if self._granularity == "session":
+                yield decode(self._text(row))
+            else:
+                yield from self._turns(row)
 
 
 def _mapped(path: Path) -> pa.Table:
     return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+
+
+def _cell(table: pa.Table, column: str, row: int) -> Any:
+    batch, at = divmod(row, ROWS)
+    return table[column].chunk(batch)[at].as_py()
 
 
 def encode(text: str) -> bytes:

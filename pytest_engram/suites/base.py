@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pytest_engram.okapi import Lexical
+
 
 class NotRun(Exception):
     """A cell that can't be measured here. The message is the reason, with the cure."""
@@ -107,6 +109,10 @@ class Suite:
     def score(self, question: Question, ids: Sequence[str]) -> Score:
         """Metrics of the returned ids; `SubEM` is added by the plugin, from a reader's answer."""
         raise NotImplementedError
+
+    def lexical(self, texts: Sequence[str]) -> Lexical | None:  # noqa: ARG002
+        """BM25 over `texts` where they are a haystack that was counted ahead; None: it is made on the spot."""
+        return None
 
     def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
         """Those of `ids` that answer the question: for the *lost* column and for a report's reader."""

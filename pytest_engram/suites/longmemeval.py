@@ -1,0 +1,81 @@
+"""LongMemEval's retrieval task (Wu et al., ICLR 2025), MIT licence: which sessions or turns of a history answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pytest_engram import data as locations
+from pytest_engram.cache import CacheError
+from pytest_engram.longmemeval import store
+from pytest_engram.longmemeval.suite import SessionSpec, SessionSuite
+from pytest_engram.suites.base import NotRun
+
+REPOSITORIES = {"cleaned": "xiaowu0162/longmemeval-cleaned", "original": "xiaowu0162/longmemeval"}
+# Of longmemeval_s_cleaned.json at revision 98d7416c24c778c2fee6e6f3006e7a073259d48f of the first.
+OFFICIAL = {
+    ("s", "cleaned"): "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442",
+}
+
+
+class Spec(SessionSpec):
+    """A suite file of this source."""
+
+    source: Literal["longmemeval"]
+    split: Literal["s", "m", "oracle"] = "s"
+    release: Literal["cleaned", "original"] = "cleaned"
+
+    @property
+    def file(self) -> str:
+        """The file's name, without a suffix. The oracle file is called the same in both releases."""
+        cleaned = self.release == "cleaned" and self.split != "oracle"
+        return f"longmemeval_{self.split}{'_cleaned' if cleaned else ''}"
+
+
+def prepare(spec: Spec, data: Path | None) -> Path:
+    """Find the file, put it into Arrow, and count its words for BM25, each once.
+
+    Raises:
+        NotRun: it can't be had, or is not what it should be.
+    """
+    names = [f"{spec.file}.json", spec.file]
+    own = REPOSITORIES[spec.release]
+    # The cleaned release stood in the older repository for a while; the original never was in the newer one.
+    places = [own, *(place for place in REPOSITORIES.values() if place != own and spec.release == "cleaned")]
+    file, shown = locations.locate(
+        [f"longmemeval/{name}" for name in names],
+        data,
+        *(locations.HubFile(place, name) for place in places for name in names),
+    )
+    return keep(file, shown, spec)
+
+
+def keep(file: Path, shown: str, spec: Spec) -> Path:
+    """The folder with a file's content, ready to be mapped.
+
+    Raises:
+        NotRun: it can't be read, or kept.
+    """
+    try:
+        folder = store.prepare(file, shown)
+        _ = store.Store(folder, spec.granularity).okapi
+    except CacheError as error:
+        raise NotRun(str(error)) from None
+    return folder
+
+
+def load(spec: Spec, path: Path, prepared: Path | None) -> SessionSuite:
+    """The suite; with `prepared` None, its questions alone, by their committed ids."""
+    official = OFFICIAL.get((spec.split, spec.release))
+    return SessionSuite(spec, path, prepared, shown=f"{spec.file}.json", official=official)
+
+
+def oddities(file: Path) -> list[str]:
+    """What is odd in a file of the official schema, a line a kind: sessions that stand twice, answers that are numbers.
+
+    Raises:
+        NotRun: it can't be read.
+    """
+    folder = store.prepare(file, file.name)
+    found: list[str] = store.Store(folder, "session").summary["oddities"]
+    return found
