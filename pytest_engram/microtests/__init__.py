@@ -13,9 +13,9 @@ What an item leaves in the run log, beside the fields that every item has:
   (families `density` and `hub`).
 * `expected`: what the rule names. `"belief"` or `"update"`: a decision is asked for, and `both` or `neither` is a
   miss. `"both"` (rule `keep-both`): nothing may be dropped. `"either"` (rule `never-neither`): anything but neither.
-  Null: the rule names none. Then `metrics` is empty for an equally backed level, which is left out of the score while its
-  `winner` still counts for the flip point; families that measure something else (`sites`, `density`, `hub`) have
-  `expected` null and a value for `correct`.
+  Null: the rule names none. Then `metrics` is empty for an equally backed level, which is left out of the score while
+  its `winner` still counts for the flip point; families that measure something else (`sites`, `density`, `hub`)
+  have `expected` null and a value for `correct`.
 * `metrics["correct"]`: 1.0 or 0.0; null with `missing["correct"]` where the method can't be measured (it has no
   `support()`).
 * `fields`, by family: `axis` (every case with a belief and an update); `also_lost`, how many further values were not
@@ -24,6 +24,58 @@ What an item leaves in the run log, beside the fields that every item has:
   `percentile_plain`, `percentile_method` (0 to 100, share of the other facts with less support), `neighbours`, and
   `in_lists`, the number of facts that have it among their nearest (`hub`).
 
-The flip point of a method on a case at one web size is the smallest `backers` from which the winner is `update`; it flips back where a
-later level's winner is another one. Only levels whose `winner` is not null count.
+The flip point of a method on a case at one web size is the smallest `backers` from which the winner is `update`; it
+flips back where a later level's winner is another one. Only levels whose `winner` is not null count.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_engram.microtests.suite import MicroSuite
+    from pytest_engram.suites.files import Lines
+
+
+def prepare(path: Path, data: dict[str, Any], lines: Lines, folder: Path | None) -> Path | None:
+    """Find the data that a suite measures on, in the controller; None for a suite that brings its own texts.
+
+    Args:
+        path: the suite file.
+        data: what it holds.
+        lines: where each part of it stands.
+        folder: of `--engram-data`, if any.
+
+    Raises:
+        SuiteError: the file is wrong.
+        NotRun: the data can't be had.
+    """
+    module, spec = _read(path, data, lines)
+    found: Path | None = module.prepare(spec, path, lines, folder) if hasattr(module, "prepare") else None
+    return found
+
+
+def load(path: Path, data: dict[str, Any], lines: Lines, prepared: Path | str | None = None) -> MicroSuite:
+    """A micro-test suite, from its parsed file and from what `prepare` returned.
+
+    Raises:
+        SuiteError: the file is wrong.
+    """
+    module, spec = _read(path, data, lines)
+    suite: MicroSuite = module.load(spec, path, lines, None if prepared is None else Path(prepared))
+    return suite
+
+
+def families() -> list[str]:
+    """The families that need code: each is a module `family_NAME` here, and a new one is one new file."""
+    return sorted(p.stem.removeprefix("family_") for p in Path(__file__).parent.glob("family_*.py"))
+
+
+def _read(path: Path, data: dict[str, Any], lines: Lines) -> tuple[Any, Any]:
+    from pytest_engram.suites.files import validate
+
+    name = data.get("family")
+    module = import_module(f"{__name__}.family_{name}" if name in families() else f"{__name__}.suite")
+    return module, validate(module.Spec, data, path, lines)
