@@ -205,5 +205,7 @@ def _reason(names: Sequence[str], data: Path | None, hub: Sequence[HubFile | Hub
 
 
 def _brief(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    # An OSError's own text has the path in it.
+    text = isinstance(error, OSError) and error.strerror or str(error)
+    lines = text.strip().splitlines()
     return f"{type(error).__name__}: {lines[0]:.160}" if lines else type(error).__name__

@@ -185,7 +185,7 @@ class EmbeddingStore:
                 self._refresh()
                 before = len(todo)
                 todo = [text for text, place in zip(todo, self._places(todo), strict=True) if place < 0]
-                if bar:
+                if bar and before > len(todo):  # another process did some
                     bar.advance(before - len(todo))
                 if todo:
                     self._sweep()

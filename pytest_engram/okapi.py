@@ -39,7 +39,7 @@ class Okapi:
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         self._arrays = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         self.starts, self.tokens, self.counts, self.lengths, self.words, self.word_starts = self._arrays.values()
-        self._first = np.empty(len(self.word_starts) - 1, dtype=np.int64)  # scratch, see first_places
+        self._first = np.empty(len(self.word_starts) - 1, dtype=np.int32)  # scratch, see first_places
 
     @classmethod
     def build(cls, tokenised_texts: Iterable[Sequence[str]]) -> Okapi:
@@ -102,11 +102,11 @@ class Okapi:
         place = bisect_left(range(size), wanted, key=self._word)
         return place if place < size and self._word(place) == wanted else None
 
-    def first_places(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
+    def first_places(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
         """For each of `tokens` (n,), the first place in `tokens` where it stands."""
         # The last of several assignments to one place stays, so that going backwards leaves the first. One scratch
         # array for all haystacks spares clearing, or sorting by, the pool's whole vocabulary for each.
-        self._first[tokens[::-1]] = np.arange(len(tokens))[::-1]
+        self._first[tokens[::-1]] = np.arange(len(tokens), dtype=np.int32)[::-1]
         return self._first[tokens]
 
     def _word(self, number: int) -> bytes:
@@ -122,17 +122,15 @@ class Haystack:
     def __init__(self, pool: Okapi, positions: NDArray[np.intp]) -> None:
         self._pool = pool
         self._size = len(positions)
-        starts = pool.starts[positions]
-        different = pool.starts[positions + 1] - starts
-        ends = np.cumsum(different)
-        total = int(ends[-1]) if self._size else 0
-        places = np.arange(total) + np.repeat(starts - (ends - different), different)
-        tokens = pool.tokens[places]
+        starts, ends = pool.starts[positions], pool.starts[positions + 1]
+        tokens = _join(pool.tokens, starts, ends)
+        counts = _join(pool.counts, starts, ends)
+        total = len(tokens)
 
         # Words get numbers of their own, in the order in which they first appear: the order of rank-bm25's sums.
         first = pool.first_places(tokens)
-        is_first = first == np.arange(total)
-        words = (np.cumsum(is_first) - 1)[first]
+        is_first = first == np.arange(total, dtype=np.int32)
+        words = (np.cumsum(is_first, dtype=np.int32) - 1)[first]
         self._words = tokens[is_first]
         frequencies = np.bincount(words, minlength=len(self._words))
         self._idf = _idf(self._size)[frequencies]
@@ -142,8 +140,8 @@ class Haystack:
 
         # Postings: documents and counts, word by word. 16 bits where they do, as numpy sorts these by radix.
         order = np.argsort(words.astype(np.uint16) if len(self._words) <= 1 << 16 else words, kind="stable")
-        self._documents = np.repeat(np.arange(self._size), different)[order]
-        self._counts = pool.counts[places][order]
+        self._documents = np.repeat(np.arange(self._size, dtype=np.int32), ends - starts)[order]
+        self._counts = counts[order]
         self._begins = np.concatenate(([0], np.cumsum(frequencies)))
 
         lengths = pool.lengths[positions]
@@ -184,6 +182,11 @@ class Lexical:
         """Positions of all texts, best first, shape (n,)."""
         order = self.ranking(self.haystack.scores(self.tokenize(query)))
         return order if self.places is None else self.places[order]
+
+
+def _join(values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int32]:
+    parts = [values[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return np.concatenate(parts) if parts else values[:0]
 
 
 @lru_cache(maxsize=64)

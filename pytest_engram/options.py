@@ -128,7 +128,7 @@ class Options:
             encoder=option.engram_encoder or os.environ.get("ENGRAM_ENCODER") or "auto",
             data=_folder(config, option.engram_data),
             reader=option.engram_reader,
-            report=_from_invocation(config, option.engram_report or config.rootpath / "reports" / "latest"),
+            report=_from_invocation(config, option.engram_report or Path("reports", "latest")),
             floors=tuple(_floor(text) for text in option.engram_fail_under),
             worse_than=_from_invocation(config, option.engram_fail_worse_than)
             if option.engram_fail_worse_than

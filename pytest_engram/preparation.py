@@ -51,10 +51,28 @@ def prepare(session: EngramSession) -> None:
     if session.config.option.collectonly:
         return
     methods = session.selected()
-    runnable = [suite for suite in suites if suite.not_run is None and suite.questions]
+    runnable = [s for s in suites if s.not_run is None and s.questions and _chosen(session, s, methods)]
     if any(method.embeds for method in methods) and runnable:
         _embed(session, runnable)
     _index(session, methods, runnable)
+
+
+def _chosen(session: EngramSession, suite: Suite, methods: list[Method]) -> bool:
+    """Whether `-k` leaves an item of the suite: what it leaves out is not worth minutes of embedding."""
+    if not session.config.option.keyword:
+        return True
+    from _pytest.mark.expression import Expression, ParseError
+
+    try:
+        expression = Expression.compile(session.config.option.keyword)
+    except (ParseError, SyntaxError):
+        return True  # pytest itself will say what is wrong with it
+    file = suite.path.name.lower()
+    names = (f"{question.name}[{method.name}".lower() for question in suite.questions for method in methods)
+    return any(
+        expression.evaluate(lambda part, **_: part.lower() in file or part.lower() in name)  # noqa: B023
+        for name in names
+    )
 
 
 def load(path: Path, prepared: Prepared, options: Options, others: Collection[Suite]) -> Suite:
@@ -115,36 +133,32 @@ def _data_of(path: Path, prepared: Prepared, find: Any) -> dict[str, str | None]
     return prepared.suites[str(path)]
 
 
-def store(prepared: Prepared, options: Options) -> EmbeddingStore:
-    """The embeddings of the run's encoder.
+def store(prepared: Prepared, options: Options, stream: Any) -> EmbeddingStore:
+    """The embeddings of the run's encoder; progress goes to `stream`.
 
     Raises:
         pytest.UsageError: there is no such encoder.
     """
     from pytest_engram.encoders import EmbeddingStore, EncoderError, EncoderSpec, cache_dir, resolve
+    from pytest_engram.progress import progress
 
     if prepared.encoder is None:
         try:
             prepared.encoder = asdict(resolve(options.encoder, options.data))
         except EncoderError as error:
             raise pytest.UsageError(f"--engram-encoder: {error}") from None
-    return EmbeddingStore(EncoderSpec(**prepared.encoder), cache_dir())
+    spec = EncoderSpec(**prepared.encoder)
+    return EmbeddingStore(spec, cache_dir(), lambda label, total: progress(label, total, file=stream))
 
 
 def _embed(session: EngramSession, suites: list[Suite]) -> None:
-    from pytest_engram.progress import progress
-
     passages: dict[str, None] = {}
     queries: dict[str, None] = {}
     for suite in suites:
         some, asked = suite.texts()
         passages.update(dict.fromkeys(some))
         queries.update(dict.fromkeys(asked))
-    session.store.prepare(
-        list(passages),
-        list(queries),
-        lambda label, total: progress(label, total, file=session.terminal()),
-    )
+    session.store.prepare(passages, queries, f"embedding with {session.store.spec.name}")
 
 
 def _index(session: EngramSession, methods: list[Method], suites: list[Suite]) -> None:
@@ -161,7 +175,7 @@ def _index(session: EngramSession, methods: list[Method], suites: list[Suite]) -
             if len(entries) >= LARGE and id(entries) not in seen:
                 seen.add(id(entries))
                 work += [(suite, key, method, seed) for method in simple for seed in session.seeds(method)]
-    with progress("building indexes", len(work), "index", file=session.terminal()) as bar:
+    with progress("indexing", len(work), "haystack", file=session.terminal()) as bar:
         for suite, key, method, seed in work:
             try:
                 session.memory(method, _once(method), seed, suite, session.haystack(suite, key))

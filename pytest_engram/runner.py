@@ -58,7 +58,9 @@ def run(
     outcome.ids, outcome.seconds = probe.ids, round(probe.seconds, 6)
     _limit_to_k(score, engram.options.k)
     engram.read(suite, question, probe.entries_of(probe.ids), score, outcome)
-    outcome.metrics, outcome.missing, outcome.hit = score.metrics, score.missing, score.hit
+    outcome.metrics, outcome.missing = score.metrics, score.missing
+    decisive = score.metrics.get(suite.metrics[0])
+    outcome.hit = score.hit if score.hit is not None or decisive is None else decisive >= 1.0
     for key, value in {**question.fields, **score.fields}.items():
         if key in ("family", "case", "web", "backers", "winner", "expected"):
             setattr(outcome, key, value)

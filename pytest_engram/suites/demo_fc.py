@@ -22,8 +22,17 @@ from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, FactSuite, digest, keep, read_kept
 
 HEADING = "Below, facts are listed in the order in which they were learnt:"
-ENTITIES = {"person": 24, "company": 14, "city": 16, "country": 10, "language": 8, "book": 14}
-CONTRADICTED = 72  # facts that are told again with another value
+ENTITIES = {
+    "person": 12,
+    "company": 8,
+    "city": 10,
+    "country": 6,
+    "book": 8,
+    "language": 6,
+    "sport": 6,
+    "currency": 6,
+}
+CONTRADICTED = 74  # facts that are told again with another value
 QUESTIONS = 40  # of each number of hops
 SETTLED = 10  # of these, about facts that nothing contradicts
 
@@ -40,16 +49,25 @@ class Relation:
 
 RELATIONS = (
     Relation("person", "person", "{s} is married to {v}.", "the spouse of {s}"),
+    Relation("person", "person", "{s} was taught by {v}.", "the mentor of {s}"),
     Relation("person", "city", "{s} was born in the city of {v}.", "the birthplace of {s}"),
-    Relation("person", "company", "{s} is employed by {v}.", "the company that {s} works for"),
     Relation("person", "country", "{s} is a citizen of {v}.", "the country whose nationality {s} holds"),
+    Relation("person", "company", "{s} is employed by {v}.", "the company that {s} works for"),
+    Relation("person", "language", "{s} speaks the language {v}.", "the mother tongue of {s}"),
+    Relation("person", "sport", "{s} plays the sport of {v}.", "the sport practised by {s}"),
     Relation("company", "person", "The chief executive officer of {s} is {v}.", "the person who runs {s}"),
+    Relation("company", "person", "{s} was founded by {v}.", "the founder of {s}"),
     Relation("company", "city", "The headquarters of {s} is located in {v}.", "the city where {s} has its head office"),
     Relation("city", "country", "{s} lies in the country of {v}.", "the country that {s} belongs to"),
-    Relation("country", "city", "The capital of {s} is {v}.", "the capital city of {s}"),
-    Relation("country", "person", "The head of state of {s} is {v}.", "the person who governs {s}"),
+    Relation("city", "person", "The mayor of {s} is {v}.", "the person in charge of the town hall of {s}"),
+    Relation("country", "city", "The capital of {s} is {v}.", "the seat of government of {s}"),
+    Relation("country", "person", "The head of state of {s} is {v}.", "the ruler of {s}"),
     Relation("country", "language", "The official language of {s} is {v}.", "the language spoken in {s}"),
+    Relation("country", "currency", "The currency of {s} is {v}.", "the money used in {s}"),
+    Relation("country", "sport", "The national sport of {s} is {v}.", "the favourite sport of {s}"),
     Relation("book", "person", "The author of {s} is {v}.", "the writer of {s}"),
+    Relation("book", "language", "{s} was written in the language {v}.", "the original language of {s}"),
+    Relation("book", "city", "{s} is set in the city of {v}.", "the city where the story of {s} takes place"),
 )
 
 

@@ -110,6 +110,11 @@ def parse_facts(context: str) -> tuple[Entry, ...]:
 
 
 @cache
+def _searchable(context: str) -> str:
+    return metrics.searchable(entry.text for entry in parse_facts(context))
+
+
+@cache
 def digest(context: str) -> str:
     """The sha256 of a context's UTF-8 text, in hex."""
     return hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
@@ -215,10 +220,6 @@ class FactSuite(Suite):
     def _texts(self) -> dict[str, str]:
         return {entry.id: entry.text for entry in self._facts}
 
-    @cached_property
-    def _searchable(self) -> str:
-        return metrics.searchable(entry.text for entry in self._facts)
-
     def haystack(self, key: str) -> Sequence[Entry]:  # noqa: ARG002 (there is one)
         """All facts, by serial number: every question is asked over the same."""
         return self._facts
@@ -247,7 +248,7 @@ class FactSuite(Suite):
         """Whether any fact contains an accepted answer; None where the question can't be had."""
         if self._row is None or question.id in self._unavailable:
             return None
-        return metrics.contains(self._searchable, question.answers)
+        return metrics.contains(_searchable(self._row.context), question.answers)
 
     def describe(self) -> dict[str, Any]:
         """Source, row, origin, the context's sha256, whether all of it is the official data, counts and notes."""

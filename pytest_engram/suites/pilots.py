@@ -44,10 +44,12 @@ def _scored_in(path: Path) -> Iterator[Scored]:
         raise SuiteError(path, lines[("questions",)], "questions", "must be a list of questions with `id` and `text`")
     for number, question in enumerate(questions):
         where = ("questions", number)
-        if not isinstance(question, dict) or not all(isinstance(question.get(key), str) for key in ("id", "text")):
-            problem = "must have an `id` and a `text`, the fingerprint of the question"
+        # Where a benchmark's texts can't be had to commit their fingerprints, the id alone is what can be compared.
+        text = question.get("text", "") if isinstance(question, dict) else None
+        if not isinstance(text, str) or not isinstance(question.get("id"), str):
+            problem = "must have an `id`, and may have a `text`, the fingerprint of the question"
             raise SuiteError(path, lines[where], f"questions[{number}]", problem)
-        yield Scored(str(data.get("name", path.stem)), question["id"], question["text"])
+        yield Scored(str(data.get("name", path.stem)), question["id"], text)
 
 
 def pilot_files(data: Path) -> dict[str, str]:
@@ -90,7 +92,7 @@ def pilot_files(data: Path) -> dict[str, str]:
         "context_sha256": digest(row.context),
     }
     about = [
-        "A generated benchmark in the form of FactConsolidation: 256 facts about an invented world, of which 72",
+        "A generated benchmark in the form of FactConsolidation: 256 facts about an invented world, of which 74",
         "contradict an earlier one; 40 single-hop questions, then 40 two-hop ones, three in four of them about a",
         "contradicted fact. Facts and questions are made from the seed when the suite is loaded.",
     ]

@@ -1,0 +1,537 @@
+"""Whole runs, as a user would start them, on the generated demo and on methods written here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pytest_engram import session as engram_session
+from pytest_engram.cli import main  # noqa: F401  # the console script's target must exist
+
+SHIPPED = engram_session.shipped_cases()
+
+CONFTEST = """
+from pytest_engram import method
+
+class First:
+    def __init__(self, bench):
+        self.entries = []
+    def write(self, entries):
+        self.entries += entries
+    def search(self, query, k):
+        return [entry.id for entry in self.entries[:k]]
+
+class Greedy(First):
+    def search(self, query, k):
+        return [entry.id for entry in self.entries[: k + 1]]
+
+class Twice(First):
+    def search(self, query, k):
+        return [self.entries[0].id] * 2
+
+class Inventive(First):
+    def search(self, query, k):
+        return ["no such entry"]
+
+class Numeric(First):
+    def search(self, query, k):
+        return [1]
+
+class Broken(First):
+    def search(self, query, k):
+        raise RuntimeError("the store is on fire")
+
+class Fickle(First):
+    calls = 0
+    def search(self, query, k):
+        Fickle.calls += 1
+        return [entry.id for entry in self.entries[Fickle.calls % 2 :][:k]]
+
+class Fatal(First):
+    def search(self, query, k):
+        import os
+        if "fatal" in query or self.entries and query:
+            os._exit(3)
+
+class Slow(First):
+    def search(self, query, k):
+        import time
+        time.sleep(0.5)
+        return super().search(query, k)
+
+for cls in (First, Greedy, Twice, Inventive, Numeric, Broken, Fickle, Fatal, Slow):
+    def make(cls=cls):
+        return lambda bench: cls(bench)
+    exec(f"@method(name='{cls.__name__.lower()}', label='{cls.__name__}', embeds=False, controls=[])\\n"
+         f"def {cls.__name__.lower()}_fixture():\\n    return {cls.__name__}")
+"""
+
+
+def demo(folder: Path, name: str = "tiny", questions: int = 6) -> Path:
+    """A suite file with the first questions of the shipped demo."""
+    shipped = yaml.safe_load(next(iter(sorted((SHIPPED / "pilot").glob("demo_fc*.yaml")))).read_text())
+    shipped["name"] = name
+    shipped["questions"] = shipped["questions"][:questions]
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(shipped, sort_keys=False))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's own settings must not reach the runs of these tests."""
+    for name in ("ENGRAM_DATA", "ENGRAM_ENCODER", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeconftest(CONFTEST)
+    demo(pytester.path)
+    return pytester
+
+
+def log(project: pytest.Pytester, folder: str = "reports/latest") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (project.path / folder / "items.jsonl").read_text().splitlines()]
+
+
+def results(project: pytest.Pytester) -> Any:
+    return json.loads((project.path / "reports/latest/results.json").read_text())
+
+
+# Collection
+
+
+def test_a_question_is_an_item_with_a_plain_node_id(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=first", "--collect-only", "-q", "tiny.yaml")
+    run.stdout.fnmatch_lines(["tiny.yaml::*[[]first[]]", "6 tests collected*"])
+    assert run.ret == 0
+    assert not (project.path / "reports").exists()
+
+
+def test_nothing_is_collected_without_a_method_unless_the_path_is_given(project: pytest.Pytester) -> None:
+    assert project.runpytest("--collect-only", "-q").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    given = project.runpytest("--collect-only", "-q", "tiny.yaml")
+    given.stdout.fnmatch_lines(["tiny.yaml::*[[]first[]]"])
+    assert given.ret == 0
+
+
+def test_yaml_without_the_engram_key_is_never_collected(project: pytest.Pytester) -> None:
+    (project.path / "compose.yaml").write_text("services:\n  engram: {image: x}\n")
+    run = project.runpytest("--engram-method=first", "--co", "-q", ".")
+    assert "compose" not in run.stdout.str()
+    run.stdout.fnmatch_lines(["6 tests collected*"])
+
+
+def test_python_tests_run_beside_suites_and_untouched_without_them(project: pytest.Pytester) -> None:
+    project.makepyfile(test_own="def test_own(): pass")
+    project.runpytest().assert_outcomes(passed=1)
+    run = project.runpytest("--engram-method=first", ".")
+    run.stdout.fnmatch_lines(["*1 passed*"])
+    assert len(log(project)) == 6
+
+
+def test_k_selects_and_the_table_says_that_it_is_a_part(project: pytest.Pytester) -> None:
+    everything = project.runpytest("--engram-method=first,greedy", "--co", "-q", "tiny.yaml").outlines
+    one = next(line for line in everything if line.endswith("[first]"))
+    run = project.runpytest("--engram-method=first", "-k", one.split("::")[1].split("[")[0], "tiny.yaml")
+    assert run.ret == 0
+    assert len(log(project)) == 1
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert (row["status"], row["n"]) == ("partial", 1)
+    assert project.runpytest("--engram-method=first", one).ret == 0
+
+
+def test_last_failed_runs_the_violations_again(project: pytest.Pytester) -> None:
+    assert project.runpytest("--engram-method=first,greedy", "tiny.yaml").ret == 1
+    run = project.runpytest("--engram-method=first,greedy", "tiny.yaml", "--lf", "--co", "-q")
+    run.stdout.fnmatch_lines(["*6/12 tests collected*"])
+    assert "[first]" not in run.stdout.str()
+
+
+def test_cases_come_from_the_ini_file(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nengram_cases = tiny.yaml\ntestpaths = nowhere\n")
+    run = project.runpytest("--engram-method=first", "--co", "-q")
+    run.stdout.fnmatch_lines(["6 tests collected*"])
+
+
+def test_without_paths_the_shipped_suites_are_run(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=first", "--co", "-q")
+    run.stdout.fnmatch_lines(["cases/pilot/fc_mh_6k.yaml::q017[[]first[]]"])
+    assert "tiny" not in run.stdout.str()
+
+
+# Workers
+
+
+@pytest.mark.parametrize("dist", ["load", "loadfile", "loadscope", "loadgroup", "worksteal", "each"])
+def test_every_way_to_distribute_gives_the_same_log(project: pytest.Pytester, dist: str) -> None:
+    arguments = ["--engram-method=first,numeric", "tiny.yaml"]
+    project.runpytest(*arguments, "--engram-report=alone")
+    run = project.runpytest_subprocess(*arguments, "--engram-report=many", "-n", "2", "--dist", dist)
+    assert run.ret == 1
+
+    def timeless(folder: str) -> list[dict[str, Any]]:
+        return [{**record, "seconds": 0} for record in log(project, folder)]
+
+    assert timeless("alone") == timeless("many")
+
+
+def test_workers_import_no_torch_and_a_run_that_never_embeds_loads_no_encoder(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+class Watch(First):
+    def search(self, query, k):
+        import sys
+        heavy = [m for m in ("torch", "sentence_transformers", "sklearn", "datasets") if m in sys.modules]
+        assert not heavy, heavy
+        return super().search(query, k)
+
+@method(embeds=False, controls=["bm25"])
+def watch():
+    return Watch
+
+class Embedding(Watch):
+    def search(self, query, k):
+        assert self.bench.embed([e.text for e in self.entries]).shape[0] == len(self.entries)
+        self.bench.embed_query(query)
+        return super().search(query, k)
+    def __init__(self, bench):
+        self.bench = bench
+        super().__init__(bench)
+
+@method(embeds=True, controls=[])
+def embedding():
+    return Embedding
+"""
+    )
+    # An encoder that can't be loaded: a run that never embeds does not notice.
+    run = project.runpytest_subprocess("--engram-method=watch", "--engram-encoder=/nowhere", "tiny.yaml", "-n", "2")
+    assert run.ret == 0, run.stdout.str()
+    run = project.runpytest_subprocess("--engram-method=embedding", "tiny.yaml", "-n", "2")
+    assert run.ret == 0, run.stdout.str()
+
+
+def test_a_killed_worker_is_the_error_of_its_item_and_the_rest_is_kept(project: pytest.Pytester) -> None:
+    run = project.runpytest_subprocess("--engram-method=first,fatal", "tiny.yaml", "-n", "2", "--max-worker-restart=20")
+    assert run.ret == 1
+    records = log(project)
+    assert [r["status"] for r in records if r["method"] == "fatal"] == ["error"] * 6
+    assert "crashed" in next(r["reason"] for r in records if r["method"] == "fatal")
+    assert [r["status"] for r in records if r["method"] == "first"] == ["ok"] * 6
+
+
+def test_ctrl_c_loses_nothing_that_was_answered(project: pytest.Pytester) -> None:
+    demo(project.path, questions=40)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "--engram-method=slow", "tiny.yaml"],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    path = project.path / "reports/latest/items.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (path.exists() and path.read_text().count("\n") >= 2):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    kept = log(project)
+    assert 2 <= len(kept) < 40
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert row["status"] == "partial"
+    assert row["n"] == len(kept)
+
+
+# Results and rules
+
+
+def test_a_miss_is_a_result_and_no_failure(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=first", "tiny.yaml", "-v")
+    assert run.ret == 0
+    assert "MISS" in run.stdout.str()
+    assert "miss" in run.outlines[-1]
+    assert {record["status"] for record in log(project)} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("greedy", "greedy on tiny:*: equal k: 11 ids returned, k is 10"),
+        ("twice", "twice on tiny:*: equal k: id * is returned twice, at ranks 1 and 2"),
+        ("inventive", "inventive on tiny:*: equal k: id 'no such entry' is unknown: *"),
+        ("numeric", "numeric on tiny:*: equal k: id 1 is int, not str"),
+    ],
+)
+def test_a_violation_fails_its_item_and_leaves_no_number(project: pytest.Pytester, name: str, told: str) -> None:
+    run = project.runpytest(f"--engram-method={name}", "tiny.yaml")
+    assert run.ret == 1
+    run.stdout.fnmatch_lines([told])
+    assert "Traceback" not in run.stdout.str()
+    assert {record["status"] for record in log(project)} == {"violation"}
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert (row["status"], row["value"]) == ("violation", None)
+
+
+def test_a_method_that_raises_is_an_error_with_its_own_traceback(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=broken", "tiny.yaml")
+    assert run.ret == 1
+    run.stdout.fnmatch_lines(["*raise RuntimeError(*on fire*"])
+    assert {(r["status"], r["reason"]) for r in log(project)} == {("error", "RuntimeError: the store is on fire")}
+
+
+def test_a_deterministic_method_that_answers_differently_is_found(project: pytest.Pytester) -> None:
+    demo(project.path, questions=40)
+    run = project.runpytest("--engram-method=fickle", "tiny.yaml")
+    assert run.ret == 1
+    run.stdout.fnmatch_lines(["fickle on tiny:*: deterministic: asked twice, two different answers*stochastic=True*"])
+
+
+def test_a_stochastic_method_is_run_on_its_seeds_and_may_differ(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+import random
+class Dice(First):
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.random = random.Random(bench.seed)
+    def search(self, query, k):
+        return [entry.id for entry in self.random.sample(self.entries, k)]
+
+@method(stochastic=True, embeds=False, controls=[])
+def dice():
+    return Dice
+"""
+    )
+    run = project.runpytest("--engram-method=dice", "--engram-seeds=3", "tiny.yaml")
+    assert run.ret == 0
+    assert len({record["seed"] for record in log(project)}) == 3
+    assert len(log(project)) == 18
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert row["interval"] == "range"
+
+
+def test_training_on_a_pilot_question_under_another_id_is_refused(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+from pathlib import Path
+from pytest_engram.options import SEED
+TEXT = Path(__file__).with_name("leaked.txt").read_text()
+
+@method(embeds=False, controls=["first"], trained_on=[{"id": "another id", "text": TEXT}])
+def trained():
+    return First
+"""
+    )
+    project.runpytest("--engram-method=first", "tiny.yaml")
+    (project.path / "leaked.txt").write_text(log(project)[0]["query"].upper() + "  ")
+    run = project.runpytest("--engram-method=trained", "tiny.yaml")
+    assert run.ret == 1
+    run.stdout.fnmatch_lines(["trained: no training on scored data: 1 of its 1 training questions are scored: another*"])
+    assert {r["status"] for r in log(project) if r["method"] == "trained"} == {"violation"}
+    assert {r["status"] for r in log(project) if r["method"] == "first"} == {"ok"}
+
+
+def test_k_as_large_as_the_haystack_is_marked(project: pytest.Pytester) -> None:
+    project.runpytest("--engram-method=first", "--engram-k=5000", "tiny.yaml")
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert row["status"] == "covers"
+    assert "measures nothing" in row["reason"]
+
+
+def test_a_metric_that_needs_more_ids_than_k_is_not_run(project: pytest.Pytester) -> None:
+    project.runpytest("--engram-method=first", "--engram-k=5", "tiny.yaml")
+    (row,) = [r for r in results(project)["rows"] if r["metric"] == "answer@10"]
+    assert (row["status"], row["value"]) == ("not run", None)
+    assert "needs 10 ids, k is 5" in row["reason"]
+
+
+def test_a_method_sees_no_gold(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+from pytest_engram.suites.base import Question, Suite
+
+class Spy(First):
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.bench = bench
+    def search(self, query, k):
+        seen, todo = set(), [self.bench]
+        while todo:
+            thing = todo.pop()
+            if id(thing) in seen:
+                continue
+            seen.add(id(thing))
+            assert not isinstance(thing, (Question, Suite)), thing
+            if isinstance(thing, dict):
+                todo += thing.values()
+            elif isinstance(thing, (list, tuple, set)):
+                todo += thing
+            else:
+                todo += getattr(thing, "__dict__", {}).values()
+        assert all(type(e).__name__ == "Entry" and len(e) == 3 for e in self.entries)
+        return super().search(query, k)
+
+@method(embeds=False, controls=[])
+def spy():
+    return Spy
+"""
+    )
+    assert project.runpytest("--engram-method=spy", "tiny.yaml").ret == 0
+
+
+def test_a_method_may_use_a_database_fixture_of_function_scope(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+import sqlite3
+import pytest
+
+@pytest.fixture
+def database(tmp_path):
+    connection = sqlite3.connect(tmp_path / "memory.db")
+    connection.execute("create table entries (id text, text text)")
+    yield connection
+    connection.close()
+
+class InSqlite:
+    def __init__(self, database):
+        self.database = database
+    def write(self, entries):
+        self.database.executemany("insert into entries values (?, ?)", [(e.id, e.text) for e in entries])
+    def search(self, query, k):
+        word = query.rstrip("?").split()[-1]
+        rows = self.database.execute("select id from entries where instr(text, ?) limit ?", (word, k))
+        return [id for id, in rows]
+
+@method(scope="function", embeds=False, controls=[])
+def sqlite(database):
+    return lambda bench: InSqlite(database)
+"""
+    )
+    assert project.runpytest("--engram-method=sqlite", "tiny.yaml").ret == 0
+    assert all(record["status"] == "ok" for record in log(project))
+
+
+def test_junit_xml_has_the_outcomes_as_properties(project: pytest.Pytester) -> None:
+    project.runpytest("--engram-method=first", "tiny.yaml", "--junitxml=junit.xml", "-n", "1")
+    case = ET.parse(project.path / "junit.xml").getroot().find(".//testcase")
+    assert case is not None
+    properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+    assert properties["engram_result"] in ("HIT", "MISS")
+    assert properties["engram_answer@10"] in ("0.0", "1.0")
+
+
+# What a user gets wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--engram-method=lom"], "ERROR: --engram-method: no method 'lom'; did you mean 'loom'?*"),
+        (["--engram-method="], "ERROR: --engram-method: an empty name*"),
+        (["--engram-method=first", "--engram-data=nowhere"], "ERROR: --engram-data: nowhere is not a folder*"),
+        (["--engram-method=dense", "--engram-encoder=nowhere/no"], "ERROR: --engram-encoder: *nowhere/no*"),
+        (["--engram-method=first", "--engram-k=0"], "ERROR: --engram-k: 0 is too small*"),
+        (["--engram-method=first", "--engram-reader=oracle"], "ERROR: --engram-reader: *oracle*"),
+        (["--engram-method=first", "--engram-fail-under=x"], "ERROR: --engram-fail-under: 'x' is not SUITE:METRIC=*"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_exit_code_4(project: pytest.Pytester, arguments: list[str], told: str) -> None:
+    run = project.runpytest_subprocess(*arguments, "tiny.yaml")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    run.stderr.fnmatch_lines([told])
+    assert "Traceback" not in run.stderr.str() + run.stdout.str()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("engram: pilot\nname: [\n", "*bad.yaml:*: not YAML: *"),
+        ("engram: pilot\nname: a\nname: b\n", "*bad.yaml:3: name: this key stands twice; delete one"),
+        ("engram: pilot\nname: a\nsource: nowhere\n", "*bad.yaml:3: source: no data source 'nowhere'; known are *"),
+        ("engram: pilot\nname: a\n", "*bad.yaml*: source: this field is missing; add it*"),
+        ("engram: soup\n", "*bad.yaml:1: engram: must be `pilot` or `micro`; got 'soup'"),
+        ("- engram\n- x\nengram: 1\n", "*bad.yaml*not YAML*"),
+    ],
+)
+def test_a_malformed_suite_is_one_line_and_exit_code_2(
+    project: pytest.Pytester, text: str, told: str, workers: list[str]
+) -> None:
+    (project.path / "bad.yaml").write_text(text)
+    run = project.runpytest_subprocess("--engram-method=first", "bad.yaml", *workers)
+    assert run.ret == pytest.ExitCode.INTERRUPTED, run.stdout.str()
+    run.stdout.fnmatch_lines([told])
+    assert "Traceback" not in run.stdout.str()
+
+
+def test_two_suites_of_one_name_are_told_apart(project: pytest.Pytester) -> None:
+    (project.path / "copy.yaml").write_text((project.path / "tiny.yaml").read_text())
+    run = project.runpytest("--engram-method=first", ".")
+    assert run.ret == pytest.ExitCode.INTERRUPTED
+    run.stdout.fnmatch_lines(["*name: 'tiny' is also the name of *; rename one"])
+
+
+def test_an_empty_suite_is_no_error(project: pytest.Pytester) -> None:
+    demo(project.path, questions=0)
+    assert project.runpytest("--engram-method=first", "tiny.yaml").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_missing_data_is_not_run_with_the_reason_and_no_error(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(project.path / "no-hub"))
+    run = project.runpytest_subprocess("--engram-method=first", str(SHIPPED / "pilot" / "fc_mh_6k.yaml"), "-n", "2")
+    assert run.ret == 0
+    assert "100 not run" in run.outlines[-1]
+    assert {record["status"] for record in log(project)} == {"not run"}
+    for row in results(project)["rows"]:
+        assert (row["status"], row["value"]) == ("not run", None)
+        assert "--engram-data" in row["reason"]
+
+
+def test_fail_under_fails_the_run_and_says_by_how_much(project: pytest.Pytester) -> None:
+    passing = project.runpytest("--engram-method=first", "--engram-fail-under=tiny:answer@10=0.0", "tiny.yaml")
+    assert passing.ret == 0
+    failing = project.runpytest("--engram-method=first", "--engram-fail-under=tiny:answer@10=1.01", "tiny.yaml")
+    assert failing.ret == 1
+    failing.stdout.fnmatch_lines(["--engram-fail-under tiny:answer@10=1.01: first has *(n=6)"])
+    unknown = project.runpytest("--engram-method=first", "--engram-fail-under=tinny:answer@10=0.1", "tiny.yaml")
+    assert unknown.ret == 1
+    unknown.stdout.fnmatch_lines(["*no such number in this run; its suites and metrics: tiny:answer@10*"])
+
+
+# An unrelated run
+
+
+def test_loading_the_plugin_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, pytest_engram.plugin\n"
+        "print([m for m in ('numpy', 'scipy', 'yaml', 'pydantic', 'torch', 'sklearn', 'matplotlib', 'jinja2',"
+        " 'pyarrow', 'datasets', 'click', 'tqdm') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_help_names_every_option(pytester: pytest.Pytester) -> None:
+    run = pytester.runpytest("--help")
+    for option in ("method", "k", "seeds", "no-controls", "encoder", "data", "reader", "report", "fail-under"):
+        assert f"--engram-{option}" in run.stdout.str()
