@@ -66,6 +66,8 @@ def resolve(requested: str, data: Path | None) -> EncoderSpec:
 
 
 def _is_path(asked: str) -> bool:
+    if not asked:
+        return False
     path = Path(asked).expanduser()
     return path.is_dir() or path.is_absolute() or asked.startswith((".", "~")) or asked.count("/") > 1 or "\\" in asked
 
