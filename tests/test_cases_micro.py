@@ -1,0 +1,190 @@
+"""The shipped micro-tests say what their construction rules claim."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from pytest_engram import microtests
+from pytest_engram.microtests.background import people
+from pytest_engram.microtests.suite import CaseSuite, MicroSuite
+from pytest_engram.suites import files
+
+CASES = Path(__file__).parent.parent / "cases" / "micro"
+FILES = sorted(CASES.glob("*.yaml"))
+FAMILIES = {
+    "gradual_override",
+    "arithmetic_webs",
+    "sites",
+    "density",
+    "reaffirmed",
+    "reworded",
+    "keep_both",
+    "never_neither",
+    "unbacked_alarm",
+    "repetition",
+    "hub",
+}
+
+
+def load(name: str) -> MicroSuite:
+    path = CASES / f"{name}.yaml"
+    data, lines = files.read(path)
+    return microtests.load(path, data, lines)
+
+
+def texts(level) -> list[str]:
+    case = level.case
+    again = [case.again] if case.again else []
+    return [case.belief, *case.web, case.update, *case.backers, *case.repeats, *case.also, *again]
+
+
+def cases(suite: MicroSuite):
+    return {question.gold.case.name: question.gold for question in suite.questions}.values()
+
+
+CASE_SUITES = [path.stem for path in FILES if isinstance(load(path.stem), CaseSuite)]
+
+
+def test_all_families_are_shipped() -> None:
+    assert {load(path.stem).family for path in FILES} == FAMILIES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_editors_find_the_schema_from_the_first_line(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    relative = first.removeprefix("# yaml-language-server: $schema=")
+    assert (path.parent / relative).resolve().name == "engram.schema.json"
+    assert (path.parent / relative).is_file()
+
+
+@pytest.mark.parametrize("name", CASE_SUITES)
+def test_k_does_not_cover_any_haystack(name: str) -> None:
+    suite = load(name)
+    assert min(len(suite.haystack(question.haystack)) for question in suite.questions) >= 60
+
+
+@pytest.mark.parametrize("name", CASE_SUITES)
+def test_the_background_is_about_others(name: str) -> None:
+    persons = {" ".join(text.replace("'s", "").split()[:2]) for text in people()}
+    assert len(persons) == 12
+    for level in cases(load(name)):
+        for text in [*texts(level), level.case.query]:
+            assert not [person for person in persons if person in text]
+
+
+@pytest.mark.parametrize("name", CASE_SUITES)
+def test_no_case_backs_two_subjects(name: str) -> None:
+    """Cases of one suite never share a statement: one person is the subject of one case."""
+    statements = [text for level in cases(load(name)) for text in (level.case.belief, level.case.update)]
+    assert len(statements) == len(set(statements))
+
+
+def test_gradual_override_has_24_subjects_over_four_relations_and_every_combination() -> None:
+    suite = load("gradual_override")
+    levels = [question.gold for question in suite.questions]
+    assert len(levels) == 24 * 36
+    assert {level.case.name.split("-")[0] for level in levels} == {"home", "employer", "allergy", "lesson"}
+    for name in {level.case.name for level in levels}:
+        grid = {(level.web, level.backers) for level in levels if level.case.name == name}
+        assert grid == {(web, backers) for web in range(6) for backers in range(6)}
+
+
+def test_gradual_override_swaps_the_two_lists_for_half_of_the_people() -> None:
+    """The same sentence, whatever it is about, backs the belief in as many cases as it backs the update."""
+    suite = load("gradual_override")
+    roles: dict[str, list[int]] = {}
+    for case in suite.spec.cases:
+        for text in case.web:
+            roles.setdefault(text, [0, 0])[0] += len(case.slots)
+        for text in case.backers:
+            roles.setdefault(text, [0, 0])[1] += len(case.slots)
+    assert set(map(tuple, roles.values())) == {(3, 3)}
+    assert len(roles) == 4 * 10
+
+
+def test_gradual_override_backing_names_its_own_value_only() -> None:
+    for level in cases(load("gradual_override")):
+        belief, update = level.case.belief.split(), level.case.update.split()
+        old = [word for word in belief if word not in update]
+        new = [word for word in update if word not in belief]
+        for text in level.case.web:
+            assert all(word.rstrip(".") in text for word in old)
+            assert not any(word.rstrip(".") in text for word in new)
+        for text in level.case.backers:
+            assert all(word.rstrip(".") in text for word in new)
+            assert not any(word.rstrip(".") in text for word in old)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def agrees(whole: int, text: str) -> bool:
+    """Whether the numbers of a sentence, with the whole, make a true sum, difference, product or quotient."""
+    found = numbers(text)
+    assert len(found) == 2
+    a, b = found
+    return whole in {a + b, a * b} or a == whole * b or b == whole * a
+
+
+def test_arithmetic_webs_add_up() -> None:
+    for level in cases(load("arithmetic_webs")):
+        (old,), (new,) = numbers(level.case.belief), numbers(level.case.update)
+        assert len(level.case.web) == 3
+        assert len(level.case.backers) == 4
+        assert all(agrees(old, text) for text in level.case.web)
+        assert not any(agrees(new, text) for text in level.case.web)
+        assert all(agrees(new, text) for text in level.case.backers)
+        assert not any(agrees(old, text) for text in level.case.backers)
+
+
+def test_arithmetic_webs_win_only_when_complete() -> None:
+    expected = {(level.web, level.backers): level.expected for level in map(lambda q: q.gold, load("arithmetic_webs").questions)}
+    assert [expected[3, backers] for backers in range(5)] == ["belief", "belief", "belief", None, "update"]
+
+
+def test_repeats_say_nothing_but_the_update() -> None:
+    """No word of a paraphrase brings a new circumstance: besides the update's words, it has words of having and being."""
+    carriers = set("s home is in living resides the place where lives has a at employed by employer working job that company for".split())
+    for level in cases(load("repetition")):
+        said = set(re.findall(r"\w+", level.case.update.casefold()))
+        for text in level.case.repeats:
+            assert set(re.findall(r"\w+", text.casefold())) - said <= carriers
+        assert len(level.case.repeats) == 5
+        assert level.expected == "belief"
+
+
+def test_unbacked_alarm_expects_the_belief_throughout() -> None:
+    suite = load("unbacked_alarm")
+    assert {question.gold.expected for question in suite.questions} == {"belief"}
+    assert {question.gold.backers for question in suite.questions} == {0}
+
+
+def test_keep_both_holds_nothing_that_excludes_anything() -> None:
+    suite = load("keep_both")
+    assert {question.gold.expected for question in suite.questions} == {"both"}
+    assert suite.cases == 11 + 8
+
+
+def test_reaffirmed_states_the_first_value_last() -> None:
+    for level in cases(load("reaffirmed")):
+        a = [word for word in level.case.belief.split() if word not in level.case.update.split()]
+        assert all(word.rstrip(".") in level.case.again for word in a)
+        assert level.expected == "belief"
+
+
+@pytest.mark.parametrize("name", CASE_SUITES)
+def test_names_of_items_need_no_quoting(name: str) -> None:
+    for question in load(name).questions:
+        assert re.fullmatch(r"[\w-]+", question.name)
+
+
+@pytest.mark.parametrize("name", CASE_SUITES)
+def test_a_level_never_holds_a_text_twice(name: str) -> None:
+    for level in cases(load(name)):
+        for one, other in combinations(texts(level), 2):
+            assert one != other
