@@ -57,7 +57,7 @@ def records(file: Path, shown: str) -> Iterator[Record]:
         with file.open(encoding="utf-8-sig") as stream:
             for found in _elements(stream):
                 number += 1
-                yield _record(found)
+                yield record(found)
     except OSError as error:
         raise NotRun(f"{shown} can't be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -66,12 +66,12 @@ def records(file: Path, shown: str) -> Iterator[Record]:
         raise NotRun(f"{shown} is not JSON after question {number}: {error.msg}; fetch it again") from None
     except RecursionError:
         raise NotRun(f"{shown}: question {number + 1} is nested too deeply; fetch it again") from None
-    except _Misfit as error:
+    except Misfit as error:
         where = f"question {number}: " if number else ""
         raise NotRun(f"{shown} is not in LongMemEval's schema: {where}{error}; fetch it again") from None
 
 
-class _Misfit(ValueError):
+class Misfit(ValueError):
     """What does not fit the schema."""
 
 
@@ -81,7 +81,7 @@ def _elements(stream: TextIO) -> Iterator[Any]:
     text = stream.read(CHUNK)
     at = _skip(text, 0)
     if text[at : at + 1] != "[":
-        raise _Misfit("the file must be a list of questions")
+        raise Misfit("the file must be a list of questions")
     at += 1
     before = ""  # what must stand before the next element
     while True:
@@ -108,9 +108,14 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _record(found: Any) -> Record:
+def record(found: Any) -> Record:
+    """One question of the official schema.
+
+    Raises:
+        Misfit: it is not in that schema.
+    """
     if not isinstance(found, dict):
-        raise _Misfit(f"must be a mapping, but is a {type(found).__name__}")
+        raise Misfit(f"must be a mapping, but is a {type(found).__name__}")
     id_ = _field(found, "question_id", str)
     session_ids = _field(found, "haystack_session_ids", list)
     dates = _field(found, "haystack_dates", list)
@@ -125,7 +130,7 @@ def _record(found: Any) -> Record:
     size = min(len(session_ids), len(dates), len(all_sessions))
     for i, session_id in enumerate(session_ids[:size]):
         if not isinstance(session_id, str):
-            raise _Misfit(f"haystack_session_ids[{i}] must be a str, but is a {type(session_id).__name__}")
+            raise Misfit(f"haystack_session_ids[{i}] must be a str, but is a {type(session_id).__name__}")
     sessions = all_sessions[:size]
     times = _times(dates[:size], odd)
     answer = found.get("answer", "")
@@ -145,9 +150,9 @@ def _record(found: Any) -> Record:
 
 def _field(found: dict[str, Any], name: str, kind: type) -> Any:
     if name not in found:
-        raise _Misfit(f"has no {name}")
+        raise Misfit(f"has no {name}")
     if not isinstance(found[name], kind):
-        raise _Misfit(f"{name} must be a {kind.__name__}, but is a {type(found[name]).__name__}")
+        raise Misfit(f"{name} must be a {kind.__name__}, but is a {type(found[name]).__name__}")
     return found[name]
 
 
@@ -159,10 +164,10 @@ def _session(turns: Any, where: str) -> Session:
             if turn["role"] == "user"
         ]
     except (TypeError, KeyError, AttributeError):
-        raise _Misfit(f"{where} must be a list of turns, each with a role and content") from None
+        raise Misfit(f"{where} must be a list of turns, each with a role and content") from None
     texts, numbers, evidence = zip(*said, strict=True) if said else ((), (), ())
     if not all(isinstance(text, str) for text in texts):
-        raise _Misfit(f"{where} has a turn whose content is not text")
+        raise Misfit(f"{where} has a turn whose content is not text")
     return Session(texts, numbers, evidence)
 
 

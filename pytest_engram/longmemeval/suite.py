@@ -223,8 +223,9 @@ class SessionSuite(Suite):
             "source": self._spec.source,
             "licence": LICENCE,
             "granularity": self._spec.granularity,
-            "drawn": self._spec.drawn,
         }
+        if self._spec.drawn is not None:
+            found["drawn"] = self._spec.drawn
         if self._store is None:
             return found
         summary = self._store.summary

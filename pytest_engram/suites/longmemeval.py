@@ -39,14 +39,9 @@ def prepare(spec: Spec, data: Path | None) -> Path:
         NotRun: it can't be had, or is not what it should be.
     """
     names = [f"{spec.file}.json", spec.file]
-    own = REPOSITORIES[spec.release]
-    # The cleaned release stood in the older repository for a while; the original never was in the newer one.
-    places = [own, *(place for place in REPOSITORIES.values() if place != own and spec.release == "cleaned")]
-    file, shown = locations.locate(
-        [f"longmemeval/{name}" for name in names],
-        data,
-        *(locations.HubFile(place, name) for place in places for name in names),
-    )
+    # On the hub, the original files have no suffix.
+    on_hub = locations.HubFile(REPOSITORIES[spec.release], names[spec.release == "original"])
+    file, shown = locations.locate([f"longmemeval/{name}" for name in names], data, on_hub)
     return keep(file, shown, spec)
 
 

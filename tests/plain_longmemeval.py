@@ -1,9 +1,11 @@
 """LongMemEval's retrieval the plain way: json, rank-bm25 and lists, one question at a time, as the official scripts do.
 
-Usage: python benchmarks/longmemeval_plain.py FILE GRANULARITY
+Shares no code with the project: it is what the tests compare with, and what the benchmark is measured against.
+
+Usage: python plain_longmemeval.py FILE GRANULARITY LOG
 
 Prints one JSON object: the mean of every metric, how many questions were scored and left out, and the seconds that
-each step took. It shares no code with the project, so that equal figures mean something.
+each step took; writes every question with its ranking to LOG, a line each, as the official scripts do.
 """
 
 from __future__ import annotations
@@ -69,56 +71,77 @@ def as_sessions(ranking: Any, gold: set[str], ids: list[str], k: int) -> tuple[f
     return measure(ranking, gold, ids, reach)
 
 
+def corpus(question: dict[str, Any], granularity: str) -> tuple[list[str], list[str]]:
+    """Ids and texts of all documents of a haystack."""
+    walk = zip(
+        question["haystack_session_ids"],
+        question["haystack_dates"],
+        question["haystack_sessions"],
+        strict=False,
+    )
+    pairs = [pair for name, _, session in walk for pair in documents(name, session, granularity)]
+    return [name for name, _ in pairs], [text for _, text in pairs]
+
+
+def bm25(query: str, texts: list[str]) -> Any:
+    """Positions, best first."""
+    return np.argsort(BM25Okapi([text.split(" ") for text in texts]).get_scores(query.split(" ")))[::-1]
+
+
+def figures(ranking: Any, ids: list[str], granularity: str) -> dict[str, float]:
+    """Every metric at every k."""
+    gold = {name for name in ids if "answer" in name}
+    found: dict[str, float] = {}
+    for k in KS:
+        names = [f"{metric}@{k}" for metric in ("recall_any", "recall_all", "ndcg_any")]
+        found |= dict(zip(names, measure(ranking, gold, ids, k), strict=True))
+        if granularity == "turn":
+            names = [f"session_{name}" for name in names]
+            found |= dict(zip(names, as_sessions(ranking, gold, ids, k), strict=True))
+    return found
+
+
+def left_out(question: dict[str, Any]) -> str | None:
+    """Why a question is left out of the means."""
+    if "_abs" in question["question_id"]:
+        return "abstention"
+    turns = [turn for session in question["haystack_sessions"] for turn in session]
+    return None if any(t["role"] == "user" and t.get("has_answer") for t in turns) else "no evidence"
+
+
 def main() -> None:
-    path, granularity = sys.argv[1:]
+    path, granularity, log = sys.argv[1:]
     start = time.perf_counter()
     with open(path, encoding="utf-8") as file:
         questions = json.load(file)
     loaded = time.perf_counter()
     values: dict[str, list[float]] = defaultdict(list)
-    left_out = {"abstention": 0, "no_user_evidence": 0}
+    skipped: dict[str, int] = defaultdict(int)
+    results = []
     for question in questions:
-        pairs = [
-            pair
-            for name, _, session in zip(
-                question["haystack_session_ids"],
-                question["haystack_dates"],
-                question["haystack_sessions"],
-                strict=False,
-            )
-            for pair in documents(name, session, granularity)
-        ]
-        ids = [name for name, _ in pairs]
-        gold = {name for name in ids if "answer" in name}
-        scores = BM25Okapi([text.split(" ") for _, text in pairs]).get_scores(question["question"].split(" "))
-        ranking = np.argsort(scores)[::-1]
-        found: dict[str, float] = {}
-        for k in KS:
-            names = [f"{metric}@{k}" for metric in ("recall_any", "recall_all", "ndcg_any")]
-            found |= dict(zip(names, measure(ranking, gold, ids, k), strict=True))
-            if granularity == "turn":
-                names = [f"session_{name}" for name in names]
-                found |= dict(zip(names, as_sessions(ranking, gold, ids, k), strict=True))
-        if "_abs" in question["question_id"]:
-            left_out["abstention"] += 1
-        elif not any(
-            turn["role"] == "user" and turn.get("has_answer")
-            for session in question["haystack_sessions"]
-            for turn in session
-        ):
-            left_out["no_user_evidence"] += 1
-        else:
-            for name, value in found.items():
-                values[name].append(value)
-    done = time.perf_counter()
+        ids, texts = corpus(question, granularity)
+        ranking = bm25(question["question"], texts)
+        found = figures(ranking, ids, granularity)
+        items = [{"corpus_id": ids[position], "text": texts[position]} for position in ranking]
+        results.append(question | {"retrieval_results": {"ranked_items": items, "metrics": found}})
+        if reason := left_out(question):
+            skipped[reason] += 1
+            continue
+        for name, value in found.items():
+            values[name].append(value)
+    retrieved = time.perf_counter()
+    with open(log, "w", encoding="utf-8") as file:
+        for result in results:
+            file.write(json.dumps(result) + "\n")
     print(
         json.dumps(
             {
                 "metrics": {name: float(np.mean(found)) for name, found in values.items()},
-                "scored": len(next(iter(values.values()))),
-                "left_out": left_out,
+                "scored": len(questions) - sum(skipped.values()),
+                "left_out": skipped,
                 "load_s": loaded - start,
-                "retrieve_s": done - loaded,
+                "retrieve_s": retrieved - loaded,
+                "log_s": time.perf_counter() - retrieved,
                 "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             }
         )
