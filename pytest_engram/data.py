@@ -17,10 +17,6 @@ from pytest_engram.suites.base import NotRun
 HUB_TIMEOUT = 5.0  # seconds for the one attempt to reach the hub: an offline machine must not wait
 
 
-class DataError(Exception):
-    """`--engram-data` can't be used: one line with the cure."""
-
-
 @dataclass(frozen=True, slots=True)
 class HubFile:
     """One file of a dataset repository on the Hugging Face hub."""
@@ -49,24 +45,6 @@ class Rows:
 
     rows: list[Any]
     origin: str
-
-
-def folder(given: str | Path | None) -> Path | None:
-    """The folder that `--engram-data` or `ENGRAM_DATA` names.
-
-    Raises:
-        DataError: it is no folder.
-    """
-    if given is None or str(given) == "":
-        return None
-    path = Path(given).expanduser()
-    if not path.is_dir():
-        what = "is a file, not a folder" if path.exists() else "does not exist"
-        raise DataError(
-            f"--engram-data: {str(given)!r} {what}; give the folder that holds, for example, "
-            "memoryagentbench/Conflict_Resolution.json"
-        )
-    return path.resolve()
 
 
 def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> tuple[Path, str]:
@@ -206,6 +184,6 @@ def _reason(names: Sequence[str], data: Path | None, hub: Sequence[HubFile | Hub
 
 def _brief(error: BaseException) -> str:
     # An OSError's own text has the path in it.
-    text = isinstance(error, OSError) and error.strerror or str(error)
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
     lines = text.strip().splitlines()
     return f"{type(error).__name__}: {lines[0]:.160}" if lines else type(error).__name__

@@ -1,0 +1,136 @@
+"""The generated demo: the same everywhere, true to its own facts, and nothing of it from the official data."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_engram.metrics import answer_at, normalise
+from pytest_engram.rules import fingerprint
+from pytest_engram.suites import demo_fc, factconsolidation, facts, files, pilots
+from pytest_engram.suites.base import NotRun
+
+PILOT = Path(__file__).parents[1] / "cases" / "pilot" / "demo_fc.yaml"
+SEEDS = st.integers(0, 2**63)
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def spec() -> demo_fc.Spec:
+    raw, lines = files.read(PILOT)
+    return files.validate(demo_fc.Spec, raw, PILOT, lines)
+
+
+def told(row: facts.FactRow) -> dict[tuple[demo_fc.Relation, str], list[str]]:
+    """What the context says, read back from its lines: (relation, subject) to values, oldest first."""
+    patterns = {
+        relation: re.compile(re.escape(relation.fact).replace(r"\{s\}", "(.+)").replace(r"\{v\}", "(.+)"))
+        for relation in demo_fc.RELATIONS
+    }
+    values: dict[tuple[demo_fc.Relation, str], list[str]] = {}
+    for entry in facts.parse_facts(row.context):
+        text = entry.text.split(". ", 1)[1]
+        matches = [(relation, match) for relation, p in patterns.items() if (match := p.fullmatch(text))]
+        assert len(matches) == 1, text
+        relation, match = matches[0]
+        subject, value = (
+            match.groups() if relation.fact.index("{s}") < relation.fact.index("{v}") else match.groups()[::-1]
+        )
+        values.setdefault((relation, subject), []).append(value)
+    return values
+
+
+class TestCommitted:
+    def test_it_is_what_the_generator_gives(self, spec: demo_fc.Spec) -> None:
+        one = demo_fc.load(spec, PILOT, demo_fc.prepare(spec, None))
+        about = one.describe()
+        assert about["notes"] == []
+        assert about["official"] is None
+        assert about["context_sha256"] == spec.context_sha256
+        assert about["origin"] == "generated, seed 20261008"
+        assert len(one.questions) == 80
+        assert all(one.ceiling(question) for question in one.questions)
+        assert [question.fields["hops"] for question in one.questions] == [1] * 40 + [2] * 40
+        assert one.questions[79].name == "q079"
+
+    def test_file_is_what_the_script_writes(self, shared_data: Path) -> None:
+        assert PILOT.read_text(encoding="utf-8") == pilots.pilot_files(shared_data)["demo_fc.yaml"]
+
+    def test_another_text_than_the_committed_one_is_not_run(self, spec: demo_fc.Spec) -> None:
+        other = spec.model_copy(update={"context_sha256": "0" * 64})
+        with pytest.raises(NotRun, match="this version generates other facts"):
+            demo_fc.prepare(other, None)
+
+    def test_no_name_is_from_the_official_data(self, shared_data: Path) -> None:
+        official = "".join(
+            factconsolidation.find_row(f"factconsolidation_sh_{size}", shared_data).context for size in ("6k", "262k")
+        )
+        words = set(re.findall(r"\w+", official.lower()))
+        names = {name for _, subject in told(demo_fc.generate(pilots.DEMO_SEED)) for name in subject.split()}
+        ordinary = {"Letters", "of", "Winter", "Return", "Songs", "Works", "Freight", "Instruments", "Mills"}
+        assert {name for name in names - ordinary if name.lower() in words} == set()
+
+
+class TestGenerated:
+    @settings(max_examples=10, deadline=None)
+    @given(SEEDS)
+    def test_answers_follow_from_the_newest_facts(self, seed: int) -> None:
+        row = demo_fc.generate(seed)
+        values = told(row)
+        assert len(values) == 182
+        assert sum(len(v) for v in values.values()) == len(facts.parse_facts(row.context)) == 256
+        assert all(len(set(v)) == len(v) <= 2 for v in values.values())
+        newest = {relation.phrase.format(s=subject): v[-1] for (relation, subject), v in values.items()}
+        for question in row.questions:
+            asked = re.sub(r"^(?:Who|What) is (.*)\?$", r"\1", question.text)
+            if question.fields["hops"] == 2:
+                inner = next(phrase for phrase in sorted(newest, key=len, reverse=True) if phrase in asked)
+                asked = asked.replace(inner, newest[inner])
+            assert question.answers == (newest[asked],)
+        assert len({question.text for question in row.questions}) == 80
+
+    @settings(max_examples=10, deadline=None)
+    @given(SEEDS)
+    def test_an_answer_is_found_in_no_other_name(self, seed: int) -> None:
+        row = demo_fc.generate(seed)
+        names = {name for (_, subject), v in told(row).items() for name in (subject, *v)}
+        for name in names:
+            assert [other for other in names if normalise(name) in normalise(other)] == [name]
+
+    def test_same_seed_same_text_other_seed_other_text(self) -> None:
+        assert demo_fc.generate(1) == demo_fc.generate(1)
+        assert demo_fc.generate(1).context != demo_fc.generate(2).context
+
+    def test_contradicted_questions(self) -> None:
+        asked = demo_fc.generate(pilots.DEMO_SEED).questions
+        assert sum(q.fields["contradicted"] > 0 for q in asked) == 60
+
+    def test_stale_fact_does_not_answer(self) -> None:
+        row = demo_fc.generate(pilots.DEMO_SEED)
+        for question in row.questions[10:40]:
+            texts = [entry.text for entry in facts.parse_facts(row.context)]
+            asked = question.text.removesuffix("?").split(" is ", 1)[1]
+            relation, subject = next(key for key in told(row) if key[0].phrase.format(s=key[1]) == asked)
+            old, new = told(row)[relation, subject]
+            stale = next(t for t in texts if t.endswith(relation.fact.format(s=subject, v=old)))
+            fresh = next(t for t in texts if t.endswith(relation.fact.format(s=subject, v=new)))
+            assert texts.index(stale) < texts.index(fresh)
+            assert answer_at([fresh], question.answers, 1)
+            assert not answer_at([stale], question.answers, 1)
+
+
+def test_fingerprints_are_of_the_generated_questions(spec: demo_fc.Spec) -> None:
+    generated = demo_fc.generate(spec.seed)
+    # By hand, from the definition: NFKC, case folded, punctuation to spaces; plain ASCII here.
+    text = generated.questions[0].text
+    plain = " ".join(re.sub(r"[^a-z0-9]", " ", text.lower()).split())
+    assert spec.questions[0].text == hashlib.sha256(plain.encode()).hexdigest()[:16] == fingerprint(text)

@@ -1,0 +1,341 @@
+"""FactConsolidation: the official counts and hashes, and what happens with data that is not what it should be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_engram import data as locations
+from pytest_engram.rules import Violation, check_training, fingerprint
+from pytest_engram.suites import factconsolidation, facts, files, pilots
+from pytest_engram.suites.base import NotRun, SuiteError
+
+CASES = Path(__file__).parents[1] / "cases" / "pilot"
+ROW = "factconsolidation_sh_6k"
+CONTEXT = "Here is a list of facts:\n0. Kai lives in Oslo.\n1. Kai lives in Rome.\n2. Ana lives in Bern.\n"
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, and no hub."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    locations._unreachable.cache_clear()
+
+
+def row(name: str = ROW, **changes: Any) -> dict[str, Any]:
+    questions = ["Where does Kai live?", "Where does Ana live?"]
+    ids = [f"{name}_no{i}" for i in range(2)]
+    return {
+        "context": CONTEXT,
+        "questions": questions,
+        "answers": [["Rome", "Roma"], ["Bern"]],
+        "metadata": {"source": name, "qa_pair_ids": ids, "demo": None},
+    } | changes
+
+
+def folder(at: Path, *rows: Any) -> Path:
+    path = at / factconsolidation.FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return at
+
+
+def spec(**changes: Any) -> factconsolidation.Spec:
+    texts = ["Where does Kai live?", "Where does Ana live?"]
+    questions = [{"id": f"{ROW}_no{i}", "text": fingerprint(text)} for i, text in enumerate(texts)]
+    fields = {"engram": "pilot", "name": "mine", "source": "factconsolidation", "rows": ROW}
+    return factconsolidation.Spec.model_validate(
+        fields | {"metrics": ["answer@1", "answer@3", "subem"], "questions": questions} | changes
+    )
+
+
+def suite(data: Path, **changes: Any) -> facts.FactSuite:
+    made = spec(**changes)
+    return factconsolidation.load(made, Path("mine.yaml"), factconsolidation.prepare(made, data))
+
+
+def committed(name: str, data: Path | None) -> facts.FactSuite:
+    path = CASES / f"{name}.yaml"
+    raw, lines = files.read(path)
+    made = files.validate(factconsolidation.Spec, raw, path, lines)
+    return factconsolidation.load(made, path, None if data is None else factconsolidation.prepare(made, data))
+
+
+class TestOfficialData:
+    """Counts and hashes are those that the data's own description states."""
+
+    @pytest.mark.parametrize(
+        ("size", "entries", "sha256"),
+        [
+            ("6k", 455, "e46cb14b53eedd71bf92762974a597d46b001157b6b769c03865dee9641818a1"),
+            ("262k", 18_332, "9c8ce1ed911d25a3c9d52e5758d9a8d23fa769ded88c5e59dbc1e1a3f6eb1f10"),
+        ],
+    )
+    def test_both_hops_of_a_size(self, shared_data: Path, size: str, entries: int, sha256: str) -> None:
+        single, multi = (committed(f"fc_{hops}_{size}", shared_data) for hops in ("sh", "mh"))
+        for one in (single, multi):
+            about = one.describe()
+            assert (about["entries"], about["context_sha256"], about["official"]) == (entries, sha256, True)
+            assert about["notes"] == []
+            assert len(one.questions) == 100
+            assert all(one.ceiling(question) for question in one.questions)
+        keys = {question.haystack for one in (single, multi) for question in one.questions}
+        assert len(keys) == 1  # so that a memory is built once for both
+        key = keys.pop()
+        assert single.haystack(key) is multi.haystack(key)
+
+    def test_text_and_time_of_an_entry(self, shared_data: Path) -> None:
+        one = committed("fc_mh_6k", shared_data)
+        entries = one.haystack(one.questions[0].haystack)
+        assert entries[6] == ("6", "6. Rogério Ceni plays the position of goalkeeper.", 6.0)
+        assert [entry.id for entry in entries] == [str(serial) for serial in range(455)]
+        question = one.questions[17]
+        assert (question.name, question.id) == ("q017", "factconsolidation_mh_6k_no17")
+
+    @pytest.mark.parametrize("name", ["fc_sh_6k", "fc_mh_6k"])
+    @pytest.mark.parametrize("method", ["bm25", "dense"])
+    def test_answer_at_10_of_the_reference(self, shared_data: Path, name: str, method: str) -> None:
+        """Ids and their mean were computed apart from this project."""
+        reference = json.loads((shared_data / "reference" / "fc_6k.json").read_text(encoding="utf-8"))[name]
+        one = committed(name, shared_data)
+        answered = [
+            one.score(question, [str(serial) for serial in serials]).metrics["answer@10"]
+            for question, serials in zip(one.questions, reference["ids"][method], strict=True)
+        ]
+        assert answered.count(1.0) / 100 == reference["answer@10"][method]
+
+    def test_committed_files_are_what_the_script_writes(self, shared_data: Path) -> None:
+        for name, text in pilots.pilot_files(shared_data).items():
+            assert (CASES / name).read_text(encoding="utf-8") == text, name
+
+    def test_no_question_text_is_committed(self, shared_data: Path) -> None:
+        texts = "".join(path.read_text(encoding="utf-8") for path in CASES.glob("fc_*.yaml"))
+        assert not any(question.query in texts for question in committed("fc_sh_262k", shared_data).questions)
+
+
+class TestCopies:
+    """A copy that is not the official data is told apart, and never stands in for it."""
+
+    def test_own_data_without_official_hash(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row()))
+        assert one.describe() == {
+            "source": "factconsolidation",
+            "licence": "MIT",
+            "row": ROW,
+            "origin": "memoryagentbench/Conflict_Resolution.json in --engram-data",
+            "context_sha256": hashlib.sha256(CONTEXT.encode()).hexdigest(),
+            "official": None,
+            "entries": 3,
+            "notes": [],
+        }
+
+    def test_changed_context_is_not_official(self, tmp_path: Path) -> None:
+        about = suite(folder(tmp_path, row(context=CONTEXT + "3. One more.\n")), context_sha256="0" * 64).describe()
+        assert about["official"] is False
+        assert about["notes"] == ["the context is not the official text (its sha256 differs)"]
+
+    def test_changed_answers_are_not_official(self, tmp_path: Path) -> None:
+        official = {
+            "context_sha256": hashlib.sha256(CONTEXT.encode()).hexdigest(),
+            "answers_sha256": hashlib.sha256(b'[["Rome", "Roma"], ["Bern"]]').hexdigest(),
+        }
+        assert suite(folder(tmp_path, row()), **official).describe()["official"] is True
+        about = suite(folder(tmp_path, row(answers=[["Oslo"], ["Bern"]])), **official).describe()
+        assert about["official"] is False
+        assert about["notes"] == ["the accepted answers are not the official ones (their sha256 differs)"]
+
+    def test_changed_question_is_not_run(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row(questions=["Where does Kai live?", "Who lives in Bern?"])))
+        changed = one.questions[1]
+        with pytest.raises(NotRun, match=r"has another text for this question than the pilot set.* Cure: "):
+            one.examine(changed, probe=None)  # type: ignore[arg-type]
+        assert (changed.query, changed.answers, one.ceiling(changed)) == ("", (), None)
+        assert one.questions[0].query == "Where does Kai live?"
+        assert one.describe()["notes"] == ["1 of 2 questions are not in this copy"]
+
+    def test_case_and_punctuation_of_a_question_do_not_matter(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row(questions=["where does Kai live", "Where  does Ana live??"])))
+        assert one.describe()["notes"] == []
+
+    def test_absent_question_is_not_run(self, tmp_path: Path) -> None:
+        few = row(questions=["Where does Kai live?"], answers=[["Rome"]], metadata={"source": ROW})
+        one = suite(folder(tmp_path, few))
+        with pytest.raises(NotRun, match="does not have this question"):
+            one.examine(one.questions[1], probe=None)  # type: ignore[arg-type]
+
+    def test_order_of_the_copy_does_not_matter(self, tmp_path: Path) -> None:
+        turned = row(questions=["Where does Ana live?", "Where does Kai live?"], answers=[["Bern"], ["Rome"]])
+        turned["metadata"]["qa_pair_ids"].reverse()
+        assert [question.answers for question in suite(folder(tmp_path, turned)).questions] == [("Rome",), ("Bern",)]
+
+    def test_without_data_the_questions_are_listed(self) -> None:
+        one = committed("fc_mh_262k", None)
+        assert [question.name for question in one.questions] == [f"q{i:03d}" for i in range(100)]
+        assert {question.query for question in one.questions} == {""}
+        one.not_run = "the reason"
+        with pytest.raises(NotRun, match="the reason"):
+            one.haystack("")
+
+
+class TestScore:
+    def test_answer_counts_within_its_k(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row()))
+        kai = one.questions[0]
+        assert one.score(kai, ["0", "1"]).metrics == {"answer@1": 0.0, "answer@3": 1.0}
+        assert one.score(kai, ["1"]).metrics == {"answer@1": 1.0, "answer@3": 1.0}
+        assert one.score(kai, []).metrics == {"answer@1": 0.0, "answer@3": 0.0}
+        assert one.gold_ids(kai, ["0", "2", "1"]) == ["1"]
+        assert one.gold_texts(kai) == ["Rome", "Roma"]
+
+    def test_ceiling(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row(answers=[["Lima"], ["", "Bern"]])))
+        assert [one.ceiling(question) for question in one.questions] == [False, True]
+
+    def test_texts_to_embed(self, tmp_path: Path) -> None:
+        passages, queries = suite(folder(tmp_path, row())).texts()
+        assert passages == ["0. Kai lives in Oslo.", "1. Kai lives in Rome.", "2. Ana lives in Bern."]
+        assert queries == ["Where does Kai live?", "Where does Ana live?"]
+
+
+class TestParse:
+    def test_line_ends_empty_lines_and_order(self) -> None:
+        parsed = facts.parse_facts("Title\r\n10. b\u2028c\r\n\r\n  \r\n9. ä\n2.\n")
+        assert parsed == (("2", "2.", 2.0), ("9", "9. ä", 9.0), ("10", "10. b\u2028c", 10.0))
+
+    def test_one_entry_and_no_heading(self) -> None:
+        assert facts.parse_facts("0. Only this.") == (("0", "0. Only this.", 0.0),)
+
+    @pytest.mark.parametrize(
+        ("context", "problem"),
+        [
+            ("Title\n0. a\nno serial\n", "line 3 of the context has no serial number: no serial"),
+            ("Title\n0. a\n0.5 b\n", "line 3 of the context has no serial number: 0.5 b"),
+            ("Title\n7. a\n07. b\n", "line 3 of the context has the serial number 7 for the second time"),
+            ("Title\n", "the context holds no fact"),
+            ("", "the context holds no fact"),
+        ],
+    )
+    def test_what_is_no_list_of_facts(self, context: str, problem: str) -> None:
+        with pytest.raises(ValueError, match=problem):
+            facts.parse_facts(context)
+
+    @given(st.dictionaries(st.integers(0, 10**6), st.text(st.characters(exclude_characters="\r\n")), min_size=1))
+    def test_any_text_comes_back(self, held: dict[int, str]) -> None:
+        context = "Title\n" + "".join(f"{serial}. {text}\n" for serial, text in held.items())
+        expected = tuple((str(serial), f"{serial}. {held[serial]}", float(serial)) for serial in sorted(held))
+        assert facts.parse_facts(context) == expected
+
+
+class TestMalformedData:
+    @pytest.mark.parametrize(
+        ("rows", "problem"),
+        [
+            ([], "has no row 'factconsolidation_sh_6k'; there: none with a metadata.source"),
+            ([row("other"), 3, {"metadata": []}], "has no row 'factconsolidation_sh_6k'; there: other"),
+            ([row(), row()], "has 2 rows 'factconsolidation_sh_6k'"),
+            ([row(questions=["one"])], r"unequal numbers of questions \(1\), answers \(2\)"),
+            ([row(answers=["Rome", "Bern"])], r"answers\.0: Input should be a valid list"),
+            ([{"metadata": {"source": ROW}}], "context: Field required"),
+            ([row(context="Title\nno fact\n")], "line 2 of the context has no serial number"),
+            ([row(metadata={"source": ROW, "qa_pair_ids": ["a", "a"]})], "'a' stands twice"),
+        ],
+    )
+    def test_reason_names_file_row_problem_and_cure(self, tmp_path: Path, rows: list[Any], problem: str) -> None:
+        with pytest.raises(NotRun, match=rf"^{factconsolidation.FILE} in --engram-data.*{problem}.*Fetch the official"):
+            factconsolidation.prepare(spec(), folder(tmp_path, *rows))
+
+    def test_cache_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "file"))
+        with pytest.raises(NotRun, match=r"the cache can't be written .*: set ENGRAM_CACHE"):
+            factconsolidation.prepare(spec(), folder(tmp_path, row()))
+
+    def test_surrogates_and_unicode_survive_the_cache(self, tmp_path: Path) -> None:
+        odd = "Title\n0. \ud800 Łódź 東京 is Rome.\n"
+        one = suite(folder(tmp_path, row(context=odd)))
+        assert one.haystack("")[0].text == "0. \ud800 Łódź 東京 is Rome."
+
+
+class TestMalformedSuiteFile:
+    TEXT = f"""\
+engram: pilot
+name: mine
+source: factconsolidation
+rows: {ROW}
+metrics: [answer@10]
+questions:
+  - {{id: a_no0, text: "0123456789abcdef"}}
+"""
+
+    def problem(self, tmp_path: Path, old: str, new: str) -> str:
+        assert old in self.TEXT
+        path = tmp_path / "mine.yaml"
+        path.write_text(self.TEXT.replace(old, new), encoding="utf-8")
+        raw, lines = files.read(path)
+        with pytest.raises(SuiteError) as told:
+            files.validate(factconsolidation.Spec, raw, path, lines)
+        return str(told.value).removeprefix(str(path))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "expected"),
+        [
+            (f"rows: {ROW}\n", "", ":1: rows: this field is missing; add it"),
+            ("name: mine", "name: 3", ":2: name: input should be a valid string; got 3"),
+            (
+                "name: mine",
+                "name: mine\nrow: 1",
+                ":3: row: no such field; known are answers_sha256, context",
+            ),
+            ("[answer@10]", "[recall_any@5]", ":5: metrics: 'recall_any@5' can't be measured on these questions"),
+            ("[answer@10]", "[Answer 10]", ":5: metrics: 'Answer 10' is no metric's name"),
+            ("[answer@10]", "[]", ":5: metrics: list should have at least 1 item"),
+            ("0123456789abcdef", "Where?", ":7: questions[0].text: string should match pattern"),
+            ("id: a_no0", "id: 7", ":7: questions[0].id: input should be a valid string; got 7"),
+            ("id: a_no0, ", "", ":7: questions[0].id: this field is missing; add it"),
+        ],
+    )
+    def test_line_field_and_cure(self, tmp_path: Path, old: str, new: str, expected: str) -> None:
+        assert self.problem(tmp_path, old, new).find(expected) >= 0
+
+    def test_question_that_stands_twice(self, tmp_path: Path) -> None:
+        line = '  - {id: a_no0, text: "0123456789abcdef"}\n'
+        assert ":6: questions: the question 'a_no0' stands twice; delete one" in self.problem(tmp_path, line, 2 * line)
+
+    def test_empty_suite(self, tmp_path: Path) -> None:
+        assert suite(folder(tmp_path, row()), questions=[]).questions == []
+
+
+class TestTraining:
+    """Rule 2 of the design names this case: the 32K row shares ten questions with the 6K pilot set."""
+
+    def shared_questions(self, data: Path, at: Path) -> Path:
+        pilot = committed("fc_mh_6k", data).questions
+        name = "factconsolidation_mh_32k"
+        texts = [question.query for question in pilot[40:50]] + [f"Who is number {i}?" for i in range(90)]
+        ids = [f"{name}_no{i}" for i in range(100)]
+        metadata = {"source": name, "qa_pair_ids": ids}
+        return folder(at, row(name, questions=texts, answers=[["x"]] * 100, metadata=metadata))
+
+    def test_shared_questions_under_other_ids_are_refused(self, shared_data: Path, tmp_path: Path) -> None:
+        data = self.shared_questions(shared_data, tmp_path)
+        learnt = factconsolidation.training("factconsolidation_mh_32k", data)
+        assert len(learnt) == 100
+        with pytest.raises(
+            Violation, match=r"10 of its 100 training questions are scored: '\w*_mh_32k_no0' \(same text"
+        ):
+            check_training("mine", learnt, pilots.scored([CASES]))
+        check_training("mine", learnt[10:], pilots.scored([CASES]))
+
+    def test_absent_row_is_not_run(self, shared_data: Path) -> None:
+        with pytest.raises(NotRun, match="has no row 'factconsolidation_mh_32k'; there: factconsolidation_mh_262k"):
+            factconsolidation.training("factconsolidation_mh_32k", shared_data)
