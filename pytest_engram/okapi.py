@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ from numpy.typing import NDArray
 # The defaults of rank_bm25.BM25Okapi.
 K1, B, EPSILON = 1.5, 0.75, 0.25
 
+K = TypeVar("K")
+
+_BATCH = 2000  # texts that Arrow splits at once: bounds memory
 _ARRAYS = ("starts", "tokens", "counts", "lengths", "words", "word_starts")
 
 
@@ -39,32 +44,68 @@ class Okapi:
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         self._arrays = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         self.starts, self.tokens, self.counts, self.lengths, self.words, self.word_starts = self._arrays.values()
-        self._first = np.empty(len(self.word_starts) - 1, dtype=np.int32)  # scratch, see first_places
+        self.scratch = np.empty(len(self.word_starts) - 1, dtype=np.int32)  # scratch of all haystacks
 
     @classmethod
     def build(cls, tokenised_texts: Iterable[Sequence[str]]) -> Okapi:
         """Count texts, each given as its tokens; they are read one by one and not kept."""
-        numbers: defaultdict[str, int] = defaultdict()
-        numbers.default_factory = numbers.__len__
-        starts, tokens, counts, lengths = array("q", [0]), array("i"), array("i"), array("q")
+        numbers = _Numbers[str]()
+        sizes, tokens, counts, lengths = array("q"), array("i"), array("i"), array("q")
         for text in tokenised_texts:
             counted = Counter(text)  # in order of first appearance
+            sizes.append(len(counted))
             tokens.extend(map(numbers.__getitem__, counted))
             counts.extend(counted.values())
-            starts.append(len(tokens))
             lengths.append(len(text))
-        words = sorted(numbers)  # by code point, which is the order of their UTF-8 as well
+        encoded = {_encode(word): number for word, number in numbers.items()}
+        return cls._assemble(encoded, *map(np.array, (sizes, tokens, counts, lengths)))
+
+    @classmethod
+    def build_split(cls, texts: Iterable[str]) -> Okapi:
+        """`build` of `text.split(" ")` for each text, twice as fast: Arrow splits and numbers the tokens."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        numbers = _Numbers[bytes]()
+        parts: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]] = []
+        remaining = iter(texts)
+        while batch := [_encode(text) for text in islice(remaining, _BATCH)]:
+            split = pc.split_pattern(pa.array(batch, pa.large_binary()), " ")
+            numbered = split.values.dictionary_encode()
+            words = np.fromiter(map(numbers.__getitem__, numbered.dictionary.to_pylist()), np.int32)
+            lengths = np.diff(split.offsets.to_numpy()).astype(np.int64)
+            scratch = np.empty(len(words), dtype=np.int32)
+            firsts, counts = [], []
+            for text in np.split(numbered.indices.to_numpy(), np.cumsum(lengths)[:-1]):
+                order, number = _number_by_appearance(text, scratch)
+                firsts.append(order)
+                counts.append(np.bincount(number))
+            sizes = np.fromiter(map(len, firsts), np.int64, len(firsts))
+            parts.append((sizes, words[np.concatenate(firsts)], np.concatenate(counts), lengths))
+        joined = map(np.concatenate, zip(*parts, strict=True)) if parts else [np.zeros(0, np.int64)] * 4
+        return cls._assemble(numbers, *joined)
+
+    @classmethod
+    def _assemble(
+        cls,
+        numbers: Mapping[bytes, int],
+        sizes: NDArray[np.integer],
+        tokens: NDArray[np.integer],
+        counts: NDArray[np.integer],
+        lengths: NDArray[np.integer],
+    ) -> Okapi:
+        """From words numbered in any order; `sizes` (T,) says how many different tokens each text has."""
+        words = sorted(numbers)
         place = np.empty(len(words), dtype=np.int32)
         place[np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))] = np.arange(len(words))
-        encoded = [_encode(word) for word in words]
         return cls(
             {
-                "starts": np.array(starts, dtype=np.int64),
-                "tokens": place[np.array(tokens, dtype=np.int32)],
-                "counts": np.array(counts, dtype=np.int32),
-                "lengths": np.array(lengths, dtype=np.int64),
-                "words": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-                "word_starts": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+                "starts": np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
+                "tokens": place[tokens],
+                "counts": counts.astype(np.int32),
+                "lengths": lengths.astype(np.int64),
+                "words": np.frombuffer(b"".join(words), dtype=np.uint8),
+                "word_starts": np.cumsum([0, *map(len, words)], dtype=np.int64),
             }
         )
 
@@ -102,13 +143,6 @@ class Okapi:
         place = bisect_left(range(size), wanted, key=self._word)
         return place if place < size and self._word(place) == wanted else None
 
-    def first_places(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-        """For each of `tokens` (n,), the first place in `tokens` where it stands."""
-        # The last of several assignments to one place stays, so that going backwards leaves the first. One scratch
-        # array for all haystacks spares clearing, or sorting by, the pool's whole vocabulary for each.
-        self._first[tokens[::-1]] = np.arange(len(tokens), dtype=np.int32)[::-1]
-        return self._first[tokens]
-
     def _word(self, number: int) -> bytes:
         return self.words[self.word_starts[number] : self.word_starts[number + 1]].tobytes()
 
@@ -125,16 +159,12 @@ class Haystack:
         starts, ends = pool.starts[positions], pool.starts[positions + 1]
         tokens = _join(pool.tokens, starts, ends)
         counts = _join(pool.counts, starts, ends)
-        total = len(tokens)
 
-        # Words get numbers of their own, in the order in which they first appear: the order of rank-bm25's sums.
-        first = pool.first_places(tokens)
-        is_first = first == np.arange(total, dtype=np.int32)
-        words = (np.cumsum(is_first, dtype=np.int32) - 1)[first]
-        self._words = tokens[is_first]
+        # Numbered in the order in which they first appear, which is the order of rank-bm25's sums.
+        self._words, words = _number_by_appearance(tokens, pool.scratch)
         frequencies = np.bincount(words, minlength=len(self._words))
         self._idf = _idf(self._size)[frequencies]
-        if total:
+        if len(tokens):
             average = np.cumsum(self._idf)[-1] / len(self._idf)  # cumsum adds one by one, sum does not
             self._idf[self._idf < 0] = EPSILON * average
 
@@ -145,7 +175,7 @@ class Haystack:
         self._begins = np.concatenate(([0], np.cumsum(frequencies)))
 
         lengths = pool.lengths[positions]
-        mean_length = int(lengths.sum()) / self._size if total else 1.0
+        mean_length = int(lengths.sum()) / self._size if len(tokens) else 1.0
         self._norms = K1 * (1 - B + B * lengths / mean_length)
 
     def scores(self, query: Iterable[str]) -> NDArray[np.float64]:
@@ -182,6 +212,29 @@ class Lexical:
         """Positions of all texts, best first, shape (n,)."""
         order = self.ranking(self.haystack.scores(self.tokenize(query)))
         return order if self.places is None else self.places[order]
+
+
+class _Numbers(dict[K, int]):
+    """Numbers keys from 0 on, as they come."""
+
+    def __missing__(self, key: K) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _number_by_appearance(
+    tokens: NDArray[np.int32], scratch: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The different tokens (m,) in the order in which they first appear, and for each of `tokens` (n,) its place there.
+
+    `scratch` has a place for every token that there is, and any content: so the vocabulary of a whole pool need not be
+    sorted, or cleared, for each haystack.
+    """
+    places = np.arange(len(tokens), dtype=np.int32)
+    scratch[tokens[::-1]] = places[::-1]  # the last assignment to a place stays: going backwards, the first token
+    first = scratch[tokens]
+    new = first == places
+    return tokens[new], (np.cumsum(new, dtype=np.int32) - 1)[first]
 
 
 def _join(values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int32]:

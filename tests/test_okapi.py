@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
@@ -38,6 +38,7 @@ def searches(draw: st.DrawFn) -> Case:
 
 
 @given(searches())
+@settings(deadline=None)
 def test_any_haystack_of_a_pool_scores_as_rank_bm25_does(case: Case) -> None:
     texts, positions, query = case
     documents = [texts[position] for position in positions]
@@ -49,6 +50,7 @@ def test_any_haystack_of_a_pool_scores_as_rank_bm25_does(case: Case) -> None:
 
 
 @given(st.lists(searches(), min_size=1, max_size=3))
+@settings(deadline=None)
 def test_haystacks_of_one_pool_do_not_disturb_each_other(
     cases: list[Case],
 ) -> None:
@@ -66,6 +68,19 @@ def test_haystacks_of_one_pool_do_not_disturb_each_other(
 
 def okapi_alone(documents: list[list[str]], query: list[str]) -> NDArray[np.float64]:
     return Okapi.build(documents).scores(query, range(len(documents)))
+
+
+@given(st.lists(st.text(alphabet=" ab\t\n\u00a0\u3000é\ud800", max_size=30), max_size=12), st.integers(1, 5))
+@settings(deadline=None)
+def test_build_split_is_build_of_texts_split_at_each_space(texts: list[str], batch: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pytest_engram.okapi._BATCH", batch)
+        split = Okapi.build_split(iter(texts)).to_arrays()
+    expected = Okapi.build(text.split(" ") for text in texts).to_arrays()
+    assert split.keys() == expected.keys()
+    for name, values in expected.items():
+        assert split[name].dtype == values.dtype
+        assert split[name].tolist() == values.tolist()
 
 
 def test_a_large_haystack_with_more_words_than_16_bits_number() -> None:

@@ -20,6 +20,7 @@ BITS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.9, 0.95]))
+@settings(deadline=None)
 def test_wilson_equals_statsmodels(case: tuple[int, int], confidence: float) -> None:
     successes, n = case
     expected = proportion.proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
