@@ -1,0 +1,92 @@
+"""From a run's log and manifest to everything that people read: the same bytes, however often it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_engram.runlog import Outcome
+
+FILES = (
+    "results.json",
+    "results.md",
+    "results.csv",
+    "results.tex",
+    "intervals.svg",
+    "flip_points.svg",
+    "results.html",
+)
+
+
+def write(
+    folder: Path,
+    outcomes: Sequence[Outcome],
+    manifest: Mapping[str, Any],
+    only: Collection[str] | None = None,
+    results: dict[str, Any] | None = None,
+) -> list[Path]:
+    """Write tables, plots and page.
+
+    Args:
+        folder: where to; made where it is missing.
+        outcomes: the run log, in any order.
+        manifest: of the same run.
+        only: names out of `FILES`, or their endings ("md"); default: all.
+        results: what `aggregate` made of the same log, where it is at hand.
+
+    Returns:
+        The paths written, in the order of `FILES`.
+    """
+    from pytest_engram.report.aggregate import aggregate
+
+    results = aggregate(outcomes, manifest) if results is None else results
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, content in _contents(results, outcomes).items():
+        if only is None or name in only or Path(name).suffix.lstrip(".") in only:
+            path = folder / name
+            # A lone surrogate of some text is written as JSON writes it: a file is UTF-8 whatever it holds.
+            path.write_bytes(content().encode("utf-8", "backslashreplace"))
+            written.append(path)
+    return written
+
+
+def _contents(results: dict[str, Any], outcomes: Sequence[Outcome]) -> dict[str, Callable[[], str]]:
+    from functools import cache
+
+    from pytest_engram.report import plots, tables
+
+    @cache
+    def intervals() -> str:
+        return plots.intervals(results)
+
+    @cache
+    def flip_points() -> str:
+        return plots.flip_points(results)
+
+    def page() -> str:
+        from pytest_engram.report.log import in_order
+        from pytest_engram.report.page import render
+
+        svgs = {"intervals": intervals(), "flip_points": flip_points()}
+        return render(results, in_order(outcomes, results), svgs)
+
+    makers: tuple[Callable[[], str], ...] = (
+        lambda: tables.to_json(results),
+        lambda: tables.to_markdown(results),
+        lambda: tables.to_csv(results),
+        lambda: tables.to_latex(results),
+        intervals,
+        flip_points,
+        page,
+    )
+    return dict(zip(FILES, makers, strict=True))
+
+
+def terminal(results: dict[str, Any], width: int, colour: bool) -> str:
+    """The results for a terminal of `width` columns; see `pytest_engram.report.terminal`."""
+    from pytest_engram.report.terminal import terminal as render
+
+    return render(results, width, colour)

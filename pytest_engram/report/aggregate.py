@@ -6,55 +6,62 @@ Floats are exact; what is not a finite number is None.
 `manifest`
     As given.
 `methods`
-    {method, label, role, stochastic, named}, in the order of every table: a named method of the user's own first.
+    {method, label, role, stochastic, named}, in the order of every table: a named method of the user's own
+    first.
 `suites`
-    {suite, kind, metrics, n, encoder, official, caption, rule, registered, notes, not_run}: `caption` is the sentence
-    that stands over every table of the suite (encoder and its note, k, seeds, data, reader, rule).
+    {suite, kind, metrics, n, encoder, official, caption, rule, registered, notes, not_run}: `caption` is the
+    sentence that stands over every table of the suite (encoder and its note, k, seeds, data, reader, rule).
 `rows`
-    One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status, reason,
-    flags, effective_k, lost, seeds, reader, unit}.
-    `interval` is "wilson", "bootstrap", "range" (of the seeds' means) or None where there is no value.
-    `status` is "ok"; "covers" (k covers the haystack: there is a value, and it measures nothing); "partial" (only some
-    of the planned questions were asked: value and interval are those of what was asked); "not run", "violation" and
-    "error" have no value. `reason` is then one sentence. `effective_k` is the mean number of ids returned, `lost` the
-    number of questions whose answer was ranked in the first k and then dropped in a conflict (None: the method tells
-    nothing). `reader` is set for `subem` alone. `unit` is "%" where people print the metric in per cent, else "".
-    Values are fractions in any case.
+    One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status,
+    reason, flags, effective_k, lost, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range" (of the
+    seeds' means) or None where there is no value. `status` is "ok"; "covers" (k covers the haystack: there is a
+    value, and it measures nothing); "partial" (only some of the planned questions were asked: value and
+    interval are those of what was asked); "not run", "violation" and "error" have no value. `reason` is then
+    one sentence. `effective_k` is the mean number of ids returned, `lost` the number of questions whose answer
+    was ranked in the first k and then dropped in a conflict (None: the method tells nothing). `reader` is set
+    for `subem` alone. `unit` is "%" where people print the metric in per cent, else "". Values are fractions in
+    any case.
 `ceilings`
     {suite, n, value, low, high, interval}: the share of questions that any entry of the haystack answers.
 `paired`
-    {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, better, worse,
-    smallest_difference, status, reason}: method minus baseline on the same questions. `test` is "mcnemar" or "paired bootstrap". `better`
-    and `worse` count questions. `p_holm` is adjusted over all tests of the suite. Status as in `rows`.
+    {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, better,
+    worse, smallest_difference, status, reason}: method minus baseline on the same questions. `test` is
+    "mcnemar" or "paired bootstrap". `better` and `worse` count questions. `p_holm` is adjusted over all tests
+    of the suite. Status as in `rows`.
 `power`
-    {suite, metric, n, smallest_difference}: what the paired tests of this n find with 80% power (None: nothing).
+    {suite, metric, n, smallest_difference}: what the paired tests of this n find with 80% power (None:
+    nothing).
 `families`
-    One a micro-test suite and method: {suite, family, method, label, role, cases, levels, scored, decided, correct,
-    false_conflicts, status, reason}; `decided` (one side came back alone), `correct` and `false_conflicts` (something
-    was dropped though nothing contradicts it; rule keep-both) are {value, low, high, interval, n} or None.
+    One a micro-test suite and method: {suite, family, method, label, role, cases, levels, scored, decided,
+    correct, false_conflicts, status, reason}; `decided` (one side came back alone), `correct` and
+    `false_conflicts` (something was dropped though nothing contradicts it; rule keep-both) are {value, low,
+    high, interval, n} or None.
 `flips`
-    {method, label, suite, family, axis, case, seed, web, flip_point, monotone, winners}: `flip_point` is the smallest number
-    of backers at which the update wins, None where it never does; `monotone` tells that it wins at every larger
-    number as well; `winners` is [[backers, winner], ...].
+    {method, label, suite, family, axis, undecided, case, seed, web, flip_point, monotone, winners}:
+    `flip_point` is the smallest number of backers at which the update wins, None where it never does;
+    `monotone` tells that it wins at every larger number as well; `winners` is [[backers, winner], ...].
 `flip_summary`
-    {method, label, suite, family, axis, web, n, never, median, low, high, most}: over cases; `axis` ("backers" or
-    "repeats") says what is counted. A median or a bound that is a case that never flips is None: more than `most`, the
-    largest number of backers tried.
+    {method, label, suite, family, axis, undecided, web, n, never, median, low, high, most}: over cases; `axis`
+    ("backers" or "repeats") says what is counted; `undecided` tells that the method never returned one side
+    alone. A median or a bound that is a case that never flips is None: more than `most`, the largest number of
+    backers tried.
 `flip_trend`
-    {method, label, suite, family, axis, n, tau, low, high, constant, flips_back}: Kendall's tau of flip point and web
-    size; None where all flip points are equal (`constant`) or there is one web size. `flips_back`: number of cases.
+    {method, label, suite, family, axis, undecided, n, tau, low, high, constant, flips_back}: Kendall's tau of
+    flip point and web size; None where all flip points are equal (`constant`) or there is one web size.
+    `flips_back`: number of cases.
 `curves`
-    {method, label, suite, family, axis, web, backers, n, flipped, share, low, high}: share of cases where the update wins.
+    {method, label, suite, family, axis, undecided, web, backers, n, flipped, share, low, high}: share of cases
+    where the update wins.
 `verdicts`
-    {name, method, holds, answer, text}: `name` is the claim, `holds` is True, False or None, `answer` is "yes", "no",
-    "can't tell" or "not run".
+    {name, method, holds, answer, text}: `name` is the claim, `holds` is True, False or None, `answer` is "yes",
+    "no", "can't tell" or "not run".
 `published`
     {system, suite, metric, value, printed, setting, source}: copied from papers.
 `experiment` and `others`
-    The table of the experiment, and the same for all other pilot suites: {columns: [{title, suite, metric, unit}],
-    rows: [{method, label, kind, source, cells}]}. `kind` is "ours" or "published", `method` None for "published"; a
-    cell is the row of `rows` (also where nothing ran: status "not run" and the reason), and for a published row
-    {value, printed, status: "copied" or "not reported"}.
+    The table of the experiment, and the same for all other pilot suites: {columns: [{title, suite, metric,
+    unit}], rows: [{method, label, kind, source, cells}]}. `kind` is "ours" or "published", `method` None for
+    "published"; a cell is the row of `rows` (also where nothing ran: status "not run" and the reason), and for
+    a published row {value, printed, status: "copied" or "not reported"}.
 """
 
 from __future__ import annotations
@@ -238,7 +245,12 @@ def _copied(row: Row | None) -> Row:
 def _others(log: Log, rows: list[Row]) -> Row:
     shown = {(suite, metric) for _, suite, metric in EXPERIMENT}
     columns = [
-        {"title": f"{suite} {'SubEM' if metric == 'subem' else metric}", "suite": suite, "metric": metric, "unit": "%" if metric == "subem" else ""}
+        {
+            "title": f"{suite} {'SubEM' if metric == 'subem' else metric}",
+            "suite": suite,
+            "metric": metric,
+            "unit": "%" if metric == "subem" else "",
+        }
         for suite in log.suites
         if log.kind(suite) == "pilot"
         for metric in log.metrics(suite)
@@ -255,9 +267,7 @@ def _table(log: Log, rows: list[Row], columns: list[Row]) -> Row:
         for column in columns:
             suite, metric = column["suite"], column["metric"]
             line.append(cells.get((method, suite, metric)) or _row_of_nothing(log, suite, method, metric))
-        table["rows"].append(
-            {"method": method, "label": info["label"], "kind": "ours", "source": None, "cells": line}
-        )
+        table["rows"].append({"method": method, "label": info["label"], "kind": "ours", "source": None, "cells": line})
     return table
 
 

@@ -1,0 +1,245 @@
+"""A run log, sorted: which questions a method was measured on, and why a cell has no number."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pytest_engram import stats
+from pytest_engram.rules import covers
+from pytest_engram.runlog import Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Status: TypeAlias = Literal["ok", "covers", "partial", "not run", "violation", "error"]
+
+# The order of every table: the user's own methods first, then these, then whatever else ran.
+SHIPPED = ("loom", "loom-recency", "loom-no-regex", "loom-distinct", "loom-sampled", "tide", "bm25", "dense")
+ROLES = ("experiment", "ablation", "control", "anchor")
+
+DECIDED = "decided"  # computed from `winner`: which side came back alone
+MEASURES = ("percentile_mutual", "percentile_plain", "percentile_method")  # of the family `hub`
+
+wilson = cache(stats.wilson)  # a report needs the same few hundred proportions again and again
+
+
+@dataclass(slots=True)
+class Measured:
+    """One metric of one method on one suite.
+
+    `values` has one row a question of `questions` and one column a seed; without rows there is no number, and
+    `reason` says why.
+    """
+
+    status: Status
+    reason: str = ""
+    questions: list[str] = field(default_factory=list)
+    values: NDArray[np.float64] | None = None
+
+    def per_question(self) -> dict[str, float]:
+        """The mean over the seeds, by question."""
+        if self.values is None:
+            return {}
+        return dict(zip(self.questions, self.values.mean(axis=1).tolist(), strict=True))
+
+
+class Log:
+    """Outcomes by suite and method, in an order that doesn't depend on the order of the log.
+
+    Attributes:
+        suites: the manifest's, and whatever else the log holds, by name.
+        methods: {label, role, stochastic, named} by name, in the order of every table.
+        groups: outcomes by (suite, method).
+    """
+
+    def __init__(self, outcomes: Iterable[Outcome], manifest: Mapping[str, Any]) -> None:
+        self.manifest = manifest
+        self.groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+        # One item, one outcome: of an item that was repeated, the later line counts.
+        once = {(o.suite, o.question_id, o.method, o.seed): o for o in outcomes}
+        for outcome in sorted(once.values(), key=lambda o: (o.item, o.question_id, o.seed)):
+            self.groups[outcome.suite, outcome.method].append(outcome)
+        self.groups = dict(self.groups)
+        self.suites: dict[str, Mapping[str, Any]] = dict(manifest.get("suites") or {})
+        for suite, _ in sorted(self.groups):
+            self.suites.setdefault(suite, {})
+        self.methods = self._methods()
+        self._measured: dict[tuple[str, str, str], Measured] = {}
+        self._metrics: dict[str, list[str]] = {}
+        self._binary: dict[tuple[str, str], bool] = {}
+
+    def _methods(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {k: dict(v) for k, v in (self.manifest.get("methods") or {}).items()}
+        for _, method in sorted(self.groups):
+            found.setdefault(method, {})
+        named = list(self.manifest.get("named") or ())
+        place = {name: at for at, name in enumerate(found)}
+
+        def order(name: str) -> tuple[int, ...]:
+            if name in SHIPPED:
+                return (1, SHIPPED.index(name))
+            role = found[name].get("role", "experiment")
+            rank = ROLES.index(role) if role in ROLES else len(ROLES)
+            return (0 if name in named else 2, rank, place[name])
+
+        return {
+            name: {
+                "label": found[name].get("label") or name,
+                "role": found[name].get("role") or "experiment",
+                "stochastic": bool(found[name].get("stochastic")),
+                "named": name in named,
+            }
+            for name in sorted(found, key=order)
+        }
+
+    def label(self, method: str) -> str:
+        """The method's name in tables."""
+        return str(self.methods[method]["label"]) if method in self.methods else method
+
+    def kind(self, suite: str) -> str:
+        """Of a suite: "pilot" or "micro"."""
+        return str(self.suites[suite].get("kind") or ("micro" if self.family(suite) else "pilot"))
+
+    def family(self, suite: str) -> str | None:
+        """A micro-test's family: its outcomes say it, else its name."""
+        for group in self.of_suite(suite):
+            for outcome in group:
+                if outcome.family:
+                    return outcome.family
+        return suite if self.suites[suite].get("kind") == "micro" else None
+
+    def of_suite(self, suite: str) -> Iterator[list[Outcome]]:
+        """The outcomes of each method on a suite, in the methods' order."""
+        for method in self.methods:
+            if (suite, method) in self.groups:
+                yield self.groups[suite, method]
+
+    def metrics(self, suite: str) -> list[str]:
+        """The suite's metrics in its own order, then what else its outcomes hold."""
+        if suite not in self._metrics:
+            names = dict.fromkeys(self.suites[suite].get("metrics") or ())
+            micro = self.kind(suite) == "micro"
+            for group in self.of_suite(suite):
+                for outcome in group:
+                    names.update(dict.fromkeys(outcome.metrics))
+                    if micro:
+                        if outcome.winner is not None and outcome.expected != "both":
+                            names.setdefault(DECIDED)
+                        names.update(dict.fromkeys(m for m in MEASURES if outcome.fields.get(m) is not None))
+            self._metrics[suite] = list(names)
+        return self._metrics[suite]
+
+    def binary(self, suite: str, metric: str) -> bool:
+        """Whether a metric is 0 or 1 on each question: by its name, else by all values of the suite."""
+        base = metric.partition("@")[0]
+        if base in {"recall_any", "recall_all", "answer", "subem", "correct", DECIDED}:
+            return True
+        if base.startswith("ndcg"):
+            return False
+        if (suite, metric) not in self._binary:
+            values = {_value(o, metric) for group in self.of_suite(suite) for o in group} - {None}
+            self._binary[suite, metric] = values <= {0.0, 1.0}
+        return self._binary[suite, metric]
+
+    def measured(self, suite: str, method: str, metric: str) -> Measured:
+        """The numbers of a cell, or the reason why there are none."""
+        key = (suite, method, metric)
+        if key not in self._measured:
+            self._measured[key] = self._measure(*key)
+        return self._measured[key]
+
+    def _measure(self, suite: str, method: str, metric: str) -> Measured:
+        if suite not in self.suites:
+            return Measured("not run", f"the suite {suite} was no part of this run")
+        group = self.groups.get((suite, method), [])
+        if not group:
+            chosen = f"none of its questions was asked of {self.label(method)}"
+            return Measured("not run", str(self.suites[suite].get("not_run") or chosen))
+        for status in ("violation", "error"):
+            broken = [o for o in group if o.status == status]
+            if broken:
+                return Measured(
+                    status, f"{len(broken)} of {len(group)} items; the first: {_reasons([broken[0].reason])}"
+                )
+        stopped = [o for o in group if o.status == "not run"]
+        if len(stopped) == len(group):
+            return Measured("not run", _reasons(o.reason for o in stopped))
+        if stopped:
+            ran = len(group) - len(stopped)
+            return Measured("not run", f"{ran} of {len(group)} items run: {_reasons(o.reason for o in stopped)}")
+        return self._numbers(suite, metric, group)
+
+    def _numbers(self, suite: str, metric: str, group: list[Outcome]) -> Measured:
+        scored = [o for o in group if not o.excluded]
+        if not scored:
+            return Measured("not run", f"every question is left out: {_reasons(o.excluded or '' for o in group)}")
+        by_question: dict[str, dict[int, float]] = defaultdict(dict)
+        missing: list[Outcome] = []
+        for outcome in scored:
+            value = _value(outcome, metric)
+            if value is not None:
+                by_question[outcome.question_id][outcome.seed] = float(value)
+            elif outcome.family is None or metric in outcome.missing:  # a level without a winner isn't scored
+                missing.append(outcome)
+        if missing:
+            why = _reasons(o.missing.get(metric) or "not measured" for o in missing)
+            some = f"{len(scored) - len(missing)} of {len(scored)} {'answered' if metric == 'subem' else 'measured'}: "
+            return Measured("not run", why if len(missing) == len(scored) else some + why)
+        if not by_question:
+            return Measured("not run", f"no level of this suite is scored by {metric}")
+        return self._flagged(suite, group, scored, by_question)
+
+    def _flagged(
+        self, suite: str, group: list[Outcome], scored: list[Outcome], by_question: dict[str, dict[int, float]]
+    ) -> Measured:
+        import numpy as np
+
+        seeds = sorted({outcome.seed for outcome in scored})
+        questions = [q for q, values in by_question.items() if len(values) == len(seeds)]
+        asked, planned = len({o.question_id for o in group}), int(self.suites[suite].get("n") or 0)
+        if not questions:
+            return Measured("not run", f"no question was asked with all {len(seeds)} seeds")
+        table = np.array([[by_question[q][seed] for seed in seeds] for q in questions], dtype=np.float64)
+        reasons: dict[Status, str] = {}
+        covered = {o.question_id: (o.k, o.haystack) for o in scored if o.haystack and covers(o.k, o.haystack)}
+        if covered:
+            k, smallest = min(covered.values(), key=lambda pair: pair[1])
+            where = "" if len(covered) == len(by_question) else f" on {len(covered)} of {len(by_question)} questions"
+            reasons["covers"] = f"k covers the haystack: measures nothing (k = {k}, {smallest} entries{where})"
+        if asked < planned:
+            reasons["partial"] = f"partial: {asked} of {planned} questions were asked"
+        elif len(questions) < len(by_question):
+            reasons["partial"] = f"partial: {len(questions)} of {len(by_question)} questions ran with all seeds"
+        status: Status = next(iter(reasons), "ok")
+        return Measured(status, "; ".join(reasons.values()), questions, table)
+
+
+def in_order(outcomes: Iterable[Outcome], results: Mapping[str, Any]) -> list[Outcome]:
+    """The outcomes in the order of the results' suites, then of their items, then of the methods."""
+    suites = {suite["suite"]: at for at, suite in enumerate(results["suites"])}
+    methods = {method["method"]: at for at, method in enumerate(results["methods"])}
+    return sorted(outcomes, key=lambda o: (suites[o.suite], o.item, o.question_id, methods[o.method], o.seed))
+
+
+def _value(outcome: Outcome, metric: str) -> float | None:
+    if metric in outcome.metrics:
+        return outcome.metrics[metric]
+    if metric == DECIDED and outcome.winner is not None and outcome.expected != "both":
+        return float(outcome.winner in ("belief", "update"))
+    if metric in MEASURES:
+        found = outcome.fields.get(metric)
+        return None if found is None else float(found)
+    return None
+
+
+def _reasons(reasons: Iterable[str]) -> str:
+    """The different ones, the most frequent first; more than three are counted, not told."""
+    counted = Counter(" ".join(reason.split()) or "no reason was given" for reason in reasons)
+    ordered = sorted(counted, key=lambda reason: (-counted[reason], reason))
+    rest = len(ordered) - 3
+    return "; ".join(ordered[:3]) + (f"; and {rest} other reasons" if rest > 0 else "")

@@ -1,0 +1,147 @@
+"""Results as Markdown, LaTeX, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tabulate import LATEX_ESCAPE_RULES, tabulate
+
+from pytest_engram.report.document import Block, Grid, Heading, Items, Text, document
+
+Row = dict[str, Any]
+
+# What Markdown would read as markup, and no more, so that the source stays readable.
+_INLINE = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
+_START = re.compile(r"^(?=[#>+=-])|(?<=^\d)(?=[.)])")
+_HTML = re.compile(r"<(?=[\w/!?])|&(?=[\w#])")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_AFTER_ROW = re.compile(r"(\\\\\n )(?=[\[*])")  # LaTeX would read it as an argument of the line's end
+_LATEX_TYPE = {"−": "$-$", "–": "--"}
+_LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
+
+_TIDY = ("table", "suite", "family", "method", "label", "baseline", "metric", "case", "seed", "web", "backers")
+_NUMBERS = {  # table: what of each of its rows is a number
+    "rows": ("value", "low", "high", "n", "effective_k", "lost"),
+    "ceilings": ("value", "low", "high", "n"),
+    "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "n"),
+    "flips": ("flip_point", "monotone"),
+    "flip_summary": ("median", "low", "high", "never", "most", "n"),
+    "flip_trend": ("tau", "low", "high", "flips_back", "n"),
+    "curves": ("share", "low", "high", "flipped", "n"),
+    "published": ("value",),
+}
+
+
+def to_json(results: Row) -> str:
+    """All of it, every float exact."""
+    return json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def to_csv(results: Row) -> str:
+    """Tidy: one number a row, with what it is in `statistic`. A number that there is none of is empty."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*_TIDY, "statistic", "number", "interval", "test", "status", "reason"])
+    for table, statistics in _NUMBERS.items():
+        for row in results[table]:
+            label = row.get("label", row.get("system", ""))
+            what = [{"table": table, "label": label}.get(name, row.get(name, "")) for name in _TIDY]
+            status = row.get("status") or {"published": "copied"}.get(table, "ok")
+            rest = [row.get("interval") or "", row.get("test", ""), status, row.get("reason") or row.get("source", "")]
+            for name in statistics:
+                value = row[name]
+                writer.writerow([*what, name, int(value) if isinstance(value, bool) else value, *rest])
+    return file.getvalue()
+
+
+def to_markdown(results: Row) -> str:
+    """For a README."""
+    return "\n".join(part for block in document(results) for part in _markdown(block)).rstrip("\n") + "\n"
+
+
+def _markdown(block: Block) -> Iterator[str]:
+    if isinstance(block, Heading):
+        yield f"{'#' * block.level} {escape_markdown(block.text)}\n"
+    elif isinstance(block, Text):
+        yield f"{_paragraph(block.text)}\n"
+    elif isinstance(block, Items):
+        yield from (f"- **{escape_markdown(head)}** {escape_markdown(text)}" for head, text in block.items)
+        yield ""
+    else:
+        yield f"{_paragraph(block.caption)}\n"
+        yield _tabulate(block, "pipe", escape_markdown) + "\n"
+        yield from (f"{number}. {_paragraph(reason)}" for number, reason in enumerate(block.reasons, 1))
+        yield from [""] * bool(block.reasons)
+        yield from (f"{_paragraph(line)}\n" for line in block.below)
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no HTML, on one line."""
+    return _HTML.sub(lambda found: html.escape(found[0]), _INLINE.sub(r"\\\g<0>", _one_line(text)))
+
+
+def _paragraph(text: str) -> str:
+    return _START.sub(r"\\", escape_markdown(text))
+
+
+def to_latex(results: Row) -> str:
+    r"""For a paper, to be read with `\input`."""
+    head = "% \\usepackage{booktabs,graphicx}; set with LuaLaTeX or XeLaTeX where names are not Latin.\n"
+    return head + "\n".join(part for block in document(results) for part in _latex(block)) + "\n"
+
+
+def _latex(block: Block) -> Iterator[str]:
+    if isinstance(block, Heading):
+        yield f"\\{_LATEX_HEADINGS[block.level]}{{{escape_latex(block.text)}}}\n"
+    elif isinstance(block, Text):
+        yield f"{escape_latex(block.text)}\n"
+    elif isinstance(block, Items):
+        items = [f"  \\item \\textbf{{{escape_latex(head)}}} {escape_latex(text)}" for head, text in block.items]
+        yield "\n".join(["\\begin{itemize}", *items, "\\end{itemize}\n"])
+    else:
+        yield _latex_table(block)
+
+
+def _latex_table(grid: Grid) -> str:
+    tabular = _AFTER_ROW.sub(r"\1{}", _typeset(_tabulate(grid, "latex_booktabs", _one_line)))
+    notes = [f"({number}) {reason}." for number, reason in enumerate((r.rstrip(".") for r in grid.reasons), 1)]
+    below = escape_latex(" ".join([*grid.below, *notes]))
+    return "\n".join(
+        [
+            "\\begin{table}[htbp]",
+            "\\centering",
+            f"\\caption{{{escape_latex(f'{grid.title}. {grid.caption}')}}}",
+            # A table that is wider than the line is made smaller; no other is changed.
+            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            tabular + "}",
+            f"\\par\\smallskip\\footnotesize {below}",
+            "\\end{table}\n",
+        ]
+    )
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX sets as it is."""
+    return _typeset("".join(LATEX_ESCAPE_RULES.get(character, character) for character in _one_line(text)))
+
+
+def _typeset(text: str) -> str:
+    for character, code in _LATEX_TYPE.items():
+        text = text.replace(character, code)
+    return text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_UNPRINTABLE.sub(" ", text).split())
+
+
+def _tabulate(grid: Grid, style: str, escape: Any) -> str:
+    rows: Sequence[Sequence[str]] = [[escape(cell) for cell in row] for row in grid.rows]
+    headers = [escape(header) for header in grid.headers]
+    return tabulate(rows, headers, tablefmt=style, disable_numparse=True, colalign=None if rows else ())

@@ -1,0 +1,231 @@
+"""The first screen after a run: the overview, what differs, the verdicts and the micro-tests, at any width."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_engram.report import captions
+from pytest_engram.report.document import Grid
+from pytest_engram.report.wording import NONE, difference, flip_points, number, p_value
+
+Row = dict[str, Any]
+
+NARROW = 24  # columns; below that nothing can be read, and lines are as long as they must be
+_COLOURS = {"bold": "1", "dim": "2", "yes": "32", "no": "31", "can't tell": "33", "not run": "33"}
+
+
+def terminal(results: Row, width: int, colour: bool) -> str:
+    """The results for a terminal.
+
+    Args:
+        results: of `pytest_engram.report.aggregate`.
+        width: columns. Tables that are wider are cut into several.
+        colour: whether to use ANSI colours.
+
+    Returns:
+        Lines, none longer than `width` (where that is at least 24).
+    """
+    page = _Page(max(width, NARROW), colour)
+    manifest = results["manifest"]
+    named = [m["label"] for m in results["methods"] if m["named"]] or [m["label"] for m in results["methods"]]
+    page.text(f"{', '.join(named)}: {captions.overall(manifest)}", "bold")
+    if manifest.get("complete") is False:
+        page.text(f"Incomplete: {manifest.get('ran', 0)} of {manifest.get('planned', 0)} items ran.", "can't tell")
+    grid = _overview(results)
+    if len(grid.headers) > 1:
+        page.table(grid, keep=1)
+        page.reasons(grid)
+    differences = _differences(results)
+    if differences.rows:
+        page.heading("Paired differences")
+        page.table(differences, keep=1)
+    if results["verdicts"]:
+        page.heading("Verdicts")
+        for verdict in results["verdicts"]:
+            page.verdict(verdict)
+    micro = _micro(results)
+    if len(micro.headers) > 2:
+        page.heading(f"Micro-tests, correct ({captions.SUGGESTIVE})")
+        page.table(micro, keep=2)
+        page.reasons(micro)
+    for flips in _flips(results):
+        page.heading(flips.title)
+        page.table(flips, keep=1)
+    return "\n".join(page.lines).rstrip() + "\n"
+
+
+class _Page:
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width = width
+        self.colour = colour
+        self.lines: list[str] = []
+
+    def paint(self, text: str, style: str) -> str:
+        code = _COLOURS.get(style)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code and text else text
+
+    def text(self, text: str, style: str = "", indent: str = "") -> None:
+        wrapped = textwrap.wrap(
+            text, self.width, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
+        )
+        # Wide characters take two columns; textwrap counts them as one.
+        lines = [piece for line in wrapped for piece in _pieces(line, self.width)]
+        self.lines += [self.paint(line, style) for line in lines]
+
+    def heading(self, text: str) -> None:
+        self.lines.append("")
+        self.text(text, "bold")
+
+    def verdict(self, verdict: Row) -> None:
+        before = len(self.lines)
+        self.text(f"{verdict['answer']}: {verdict['name']}", indent="  ")
+        if self.colour and len(self.lines) > before:
+            painted = self.paint(verdict["answer"], verdict["answer"])
+            self.lines[before] = self.lines[before].replace(verdict["answer"], painted, 1)
+        self.text(verdict["text"], "dim", indent="      ")
+
+    def reasons(self, grid: Grid) -> None:
+        for at, reason in enumerate(grid.reasons, 1):
+            self.text(reason, "dim", indent=f"  ({at}) ")
+
+    def table(self, grid: Grid, *, keep: int) -> None:
+        """Columns from `keep` on go into further tables where they don't fit; the first ones stand in each of them."""
+        rows = [[_plain(cell) for cell in row] for row in (grid.headers, *grid.rows)]
+        first = max(8, self.width // 3)
+        for row in rows:
+            row[0] = _cut(row[0], first)
+        widths = [max(_width(row[at]) for row in rows) for at in range(len(grid.headers))]
+        while keep > 1 and sum(widths[:keep]) + 2 * keep > self.width // 2:
+            keep -= 1
+        fixed = list(range(keep))
+        for columns in self._chunks(widths, keep):
+            shown = fixed + columns
+            for number_, row in enumerate(rows):
+                room = self.width - sum(widths[at] + 2 for at in shown[:-1])
+                cells = [_pad(row[at], widths[at]) for at in shown[:-1]] + [_cut(row[shown[-1]], room)]
+                self.lines.append(self.paint("  ".join(cells).rstrip(), "" if number_ else "dim"))
+            self.lines.append("")
+        self.lines.pop()
+
+    def _chunks(self, widths: Sequence[int], keep: int) -> Iterator[list[int]]:
+        room = self.width - sum(width + 2 for width in widths[:keep])
+        chunk: list[int] = []
+        for at in range(keep, len(widths)):
+            if chunk and sum(widths[c] + 2 for c in chunk) + widths[at] > room:
+                yield chunk
+                chunk = []
+            chunk.append(at)
+        if chunk:
+            yield chunk
+
+
+def _overview(results: Row) -> Grid:
+    """Every pilot suite's first metric, and SubEM where somebody answered."""
+    cells = {(r["suite"], r["metric"], r["method"]): r for r in results["rows"]}
+    answered = {r["suite"] for r in results["rows"] if r["metric"] == "subem" and r["value"] is not None}
+    columns = [
+        (suite["suite"], metric)
+        for suite in results["suites"]
+        if suite["kind"] == "pilot"
+        for metric in suite["metrics"]
+        if metric == suite["metrics"][0] or (metric == "subem" and suite["suite"] in answered)
+    ]
+    titles = [f"{suite} {'SubEM, %' if metric == 'subem' else metric}" for suite, metric in columns]
+    grid = Grid("", "", ["method", *titles])
+    for method in results["methods"]:
+        line = [cells[suite, metric, method["method"]] for suite, metric in columns]
+        grid.rows.append([method["label"], *(grid.cell(cell, cell["unit"]) for cell in line)])
+    return grid
+
+
+def _differences(results: Row) -> Grid:
+    """The named methods against everything that they were compared with, on each suite's first metric."""
+    first = {suite["suite"]: suite["metrics"][0] for suite in results["suites"] if suite["metrics"]}
+    named = {m["method"] for m in results["methods"] if m["named"]}
+    grid = Grid("", "", ["comparison", "on", "difference", "p", "p (Holm)"])
+    for row in results["paired"]:
+        if row["method"] in named and row["metric"] == first[row["suite"]]:
+            where = f"{row['suite']} {row['metric']} (n = {row['n']})"
+            who = f"{row['label']} − {row['baseline_label']}"
+            grid.rows.append([who, where, difference(row), p_value(row["p"]), p_value(row["p_holm"])])
+    return grid
+
+
+def _micro(results: Row) -> Grid:
+    lines = {(line["suite"], line["method"]): line for line in results["families"]}
+    grid = Grid("", "", ["micro-test", "cases", *(method["label"] for method in results["methods"])])
+    for suite in results["suites"]:
+        if suite["kind"] != "micro":
+            continue
+        mine = [lines[suite["suite"], method["method"]] for method in results["methods"]]
+        shown = []
+        for line in mine:
+            if line["correct"] is None:
+                shown.append(f"{line['status']} {grid.mark(line['reason'])}" if line["status"] != "ok" else NONE)
+            else:
+                flag = "" if line["status"] == "ok" else f" {line['status']} {grid.mark(line['reason'])}"
+                shown.append(number(line["correct"]["value"]) + flag)
+        grid.rows.append([suite["suite"], str(max(line["cases"] for line in mine)), *shown])
+    if not grid.rows:
+        grid.headers = grid.headers[:1]
+    return grid
+
+
+def _flips(results: Row) -> Iterator[Grid]:
+    for suite in results["suites"]:
+        rows = [row for row in results["flip_summary"] if row["suite"] == suite["suite"]]
+        webs = sorted({row["web"] for row in rows})
+        if len(webs) < 2:
+            continue
+        by = {(row["method"], row["web"]): row for row in rows}
+        grid = Grid(
+            f"{suite['suite']}: {rows[0]['axis']} until the update wins, median (range)",
+            "",
+            ["method", *(f"web {web}" for web in webs)],
+        )
+        for method in results["methods"]:
+            if any((method["method"], web) in by for web in webs):
+                points = [by.get((method["method"], web)) for web in webs]
+                grid.rows.append([method["label"], *(flip_points(p) if p else NONE for p in points)])
+        yield grid
+
+
+def _plain(text: str) -> str:
+    # A name with an escape sequence must not reach the terminal.
+    return " ".join("".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in text).split())
+
+
+def _width(text: str) -> int:
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    kept = next(iter(_pieces(text, max(width - 1, 1))), "")
+    return f"{kept}…"
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    piece, used = "", 0
+    for character in text:
+        if piece and used + _columns(character) > width:
+            yield piece
+            piece, used = "", 0
+        piece += character
+        used += _columns(character)
+    if piece:
+        yield piece
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
