@@ -90,6 +90,7 @@ class Recorder:
     def finish(self, session: pytest.Session) -> None:
         """Write the log in its canonical order, the manifest, and every table, plot and page."""
         from pytest_engram import gates, manifest, report
+        from pytest_engram.report.aggregate import aggregate
 
         if self.broken_collection and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.INTERRUPTED  # with workers, pytest-xdist makes it 1
@@ -101,8 +102,10 @@ class Recorder:
         facts = manifest.of(self.engram, outcomes, time.time() - self.started)
         _replace(self.folder / "items.jsonl", "".join(outcome.to_line() + "\n" for outcome in outcomes))
         _replace(self.folder / "manifest.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        _replace(self.folder / "texts.json", json.dumps(self._texts(outcomes), ensure_ascii=False) + "\n")
-        self.results = report.write(self.folder)
+        texts = self._texts(outcomes)
+        _replace(self.folder / "texts.json", json.dumps(texts, ensure_ascii=False) + "\n")
+        self.results = aggregate(outcomes, facts)
+        report.write(self.folder, outcomes, facts, results=self.results, texts=texts)
         self.failures = gates.failures(self.engram, self.results, outcomes)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

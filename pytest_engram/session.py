@@ -232,7 +232,7 @@ class EngramSession:
         """Every pilot question: those of the shipped pilot sets and those of this run."""
         from pytest_engram import training
 
-        return training.scored([shipped_cases(), *self.suite_paths()])
+        return training.scored([shipped_cases(), *self.suite_paths()], self.loaded())
 
     def _training_split(self, name: str) -> list[Any]:
         from pytest_engram import training

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_engram.memory import Method, TrainingQuestion
-from pytest_engram.rules import Scored, Violation, check_training
+from pytest_engram.rules import Scored, Violation, check_training, fingerprint
 from pytest_engram.suites import files
-from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.base import NotRun, Suite
 
 
 def split(name: str, data: Path | None, scored: Sequence[Scored]) -> list[TrainingQuestion]:
@@ -65,8 +65,15 @@ def _questions(name: str, data: Path | None) -> list[TrainingQuestion]:
     return questions
 
 
-def scored(places: Iterable[Path]) -> list[Scored]:
-    """The questions of every pilot set among the files and under the folders."""
+def scored(places: Iterable[Path], suites: Iterable[Suite]) -> list[Scored]:
+    """The questions of every pilot set among the files and under the folders, and of those that are loaded.
+
+    A pilot set whose texts nobody could commit is compared by its texts as well, once it is loaded.
+    """
     from pytest_engram.suites import pilots
 
-    return pilots.scored(places)
+    known = pilots.scored(places)
+    for suite in suites:
+        if suite.kind == "pilot":
+            known += [Scored(suite.name, q.id, fingerprint(q.query)) for q in suite.questions if q.query]
+    return known

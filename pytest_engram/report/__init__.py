@@ -26,6 +26,7 @@ def write(
     manifest: Mapping[str, Any],
     only: Collection[str] | None = None,
     results: dict[str, Any] | None = None,
+    texts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Path]:
     """Write tables, plots and page.
 
@@ -35,6 +36,8 @@ def write(
         manifest: of the same run.
         only: names out of `FILES`, or their endings ("md"); default: all.
         results: what `aggregate` made of the same log, where it is at hand.
+        texts: excerpts of entries, for the page: suite, entry (`QUESTION/ENTRY` where each question has a haystack of
+            its own), text.
 
     Returns:
         The paths written, in the order of `FILES`.
@@ -44,7 +47,7 @@ def write(
     results = aggregate(outcomes, manifest) if results is None else results
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, content in _contents(results, outcomes).items():
+    for name, content in _contents(results, outcomes, texts).items():
         if only is None or name in only or Path(name).suffix.lstrip(".") in only:
             path = folder / name
             # A lone surrogate of some text is written as JSON writes it: a file is UTF-8 whatever it holds.
@@ -53,7 +56,9 @@ def write(
     return written
 
 
-def _contents(results: dict[str, Any], outcomes: Sequence[Outcome]) -> dict[str, Callable[[], str]]:
+def _contents(
+    results: dict[str, Any], outcomes: Sequence[Outcome], texts: Mapping[str, Mapping[str, str]] | None
+) -> dict[str, Callable[[], str]]:
     from functools import cache
 
     from pytest_engram.report import plots, tables
@@ -71,7 +76,7 @@ def _contents(results: dict[str, Any], outcomes: Sequence[Outcome]) -> dict[str,
         from pytest_engram.report.page import render
 
         svgs = {"intervals": intervals(), "flip_points": flip_points()}
-        return render(results, in_order(outcomes, results), svgs)
+        return render(results, in_order(outcomes, results), svgs, texts)
 
     makers: tuple[Callable[[], str], ...] = (
         lambda: tables.to_json(results),
