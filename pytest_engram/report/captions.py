@@ -77,7 +77,8 @@ def registered(value: Any) -> str:
 def _cases(log: Log, suite: str, info: Mapping[str, Any]) -> list[str]:
     cases = {o.case for group in log.of_suite(suite) for o in group if o.case is not None}
     rule = info.get("rule") or {}
-    parts = [SUGGESTIVE, f"{len(cases)} cases" if cases else ""]
+    count = len(cases) or info.get("cases")
+    parts = [SUGGESTIVE, f"{count} cases" if count else ""]
     if rule:
         parts.append(f"rule {rule.get('name', '')}: {rule.get('text', '')}".strip(": "))
     if info.get("construction"):

@@ -255,7 +255,7 @@ def _flips(results: Row, suite: Row) -> Grid | None:
         grid.rows.append([trend["label"], *cells, tau, str(trend["flips_back"])])
     grid.below = [
         f"> {max(row['most'] for row in summary)}: never, up to the largest number tried. Undecided: never one side "
-        "alone. Kendall's tau of flip point and web size, with its 95% bootstrap interval; there is none where all flip "
+        "alone. Kendall's tau of flip point and web size has a 95% bootstrap interval; there is none where all flip "
         "points, or all web sizes, are equal. Flips back: cases where the belief wins again at a larger number."
     ]
     return grid

@@ -106,7 +106,9 @@ class Log:
         return str(self.suites[suite].get("kind") or ("micro" if self.family(suite) else "pilot"))
 
     def family(self, suite: str) -> str | None:
-        """A micro-test's family: its outcomes say it, else its name."""
+        """A micro-test's family: as the manifest has it, else as its outcomes say."""
+        if self.suites[suite].get("family"):
+            return str(self.suites[suite]["family"])
         for group in self.of_suite(suite):
             for outcome in group:
                 if outcome.family:

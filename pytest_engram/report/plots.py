@@ -58,16 +58,11 @@ def intervals(results: Row) -> str:
     def draw() -> Figure:
         from matplotlib.figure import Figure
 
-        margin = 0.45
-        figure = Figure(figsize=(5.6 * len(columns), height + 2 * margin))
+        margin, full = 0.4, height + 0.5
+        figure = Figure(figsize=(5.6 * len(columns), full))
         for at, column in enumerate(columns):
             width = 1 / len(columns)
-            box = (
-                at * width + 0.30 * width,
-                margin / (height + 2 * margin),
-                0.42 * width,
-                height / (height + 2 * margin),
-            )
+            box = ((at + 0.30) * width, margin / full, 0.42 * width, height / full)
             _forest(figure.add_axes(box), column, height)
         return figure
 
@@ -94,7 +89,7 @@ def _halves(groups: Sequence[_Group]) -> list[Sequence[_Group]]:
     total, so_far = sum(map(_height, groups)), 0.0
     for at, group in enumerate(groups):
         so_far += _height(group)
-        if so_far >= total / 2 and at + 1 < len(groups):
+        if at + 1 < len(groups) and so_far + _height(groups[at + 1]) / 2 > total / 2:
             return [groups[: at + 1], groups[at + 1 :]]
     return [groups]
 
