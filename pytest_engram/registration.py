@@ -37,7 +37,7 @@ def parts(suite: MicroSuite) -> dict[str, str]:
         "family code": _sha256(*(inspect.getsource(part) for part in suite.code())),
     }
     if shared := suite.shared_texts():
-        hashes["background"] = _sha256(*shared)
+        hashes["shared texts"] = _sha256(*shared)
     return hashes
 
 

@@ -143,13 +143,20 @@ def test_arithmetic_webs_add_up() -> None:
 
 
 def test_arithmetic_webs_win_only_when_complete() -> None:
-    expected = {(level.web, level.backers): level.expected for level in map(lambda q: q.gold, load("arithmetic_webs").questions)}
+    levels = [question.gold for question in load("arithmetic_webs").questions]
+    expected = {(level.web, level.backers): level.expected for level in levels}
     assert [expected[3, backers] for backers in range(5)] == ["belief", "belief", "belief", None, "update"]
 
 
 def test_repeats_say_nothing_but_the_update() -> None:
-    """No word of a paraphrase brings a new circumstance: besides the update's words, it has words of having and being."""
-    carriers = set("s home is in living resides the place where lives has a at employed by employer working job that company for".split())
+    """No word of a paraphrase brings a new circumstance."""
+    carriers = set(
+        re.findall(
+            r"\w+",
+            "s home is in living resides the place where lives has a at employed by employer working job "
+            "that company for",
+        )
+    )
     for level in cases(load("repetition")):
         said = set(re.findall(r"\w+", level.case.update.casefold()))
         for text in level.case.repeats:

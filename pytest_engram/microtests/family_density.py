@@ -45,6 +45,10 @@ class Density(MicroSuite):
         """Pairs are made by `relations`, too."""
         return [*super().code(), relations]
 
+    def shared_texts(self) -> Sequence[str]:
+        """The pilot set's file, which names the facts."""
+        return [(self.path.parent / self.spec.over).read_text(encoding="utf-8-sig")]
+
     def _pairs(self) -> list[Question]:
         names: dict[str, int] = {}
         questions = []

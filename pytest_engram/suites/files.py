@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -117,19 +118,23 @@ def validate(model: type[M], data: Any, path: Path, lines: Lines, root: Location
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first, *others = error.errors()
+        # A field that does not exist first: it is often the misspelt name of the one that is missing.
+        first, *others = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
         where = (*root, *first["loc"])
-        problem = _problem(first, model)
+        lacking = [str(e["loc"][-1]) for e in others if e["type"] == "missing" and e["loc"][:-1] == first["loc"][:-1]]
+        problem = _problem(first, model, lacking)
         more = f" (and {len(others)} more)" if others else ""
         raise SuiteError(path, lines[where], dotted(where), problem + more) from None
 
 
-def _problem(error: Any, model: type[BaseModel]) -> str:
+def _problem(error: Any, model: type[BaseModel], lacking: list[str]) -> str:
     kind, message = error["type"], error["msg"]
     if kind == "missing":
         return "this field is missing; add it"
     if kind == "extra_forbidden":
         field = str(error["loc"][-1])
+        if close := get_close_matches(field, lacking, 1):
+            return f"no such field; did you mean {close[0]}?"
         known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
         return f"no such field; known are {', '.join(known)}" if known else f"no such field {field!r}; delete it"
     if kind == "value_error":

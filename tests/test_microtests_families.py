@@ -1,0 +1,208 @@
+"""The families that measure a memory's support: density and hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from micro import KeepsAll, load, run
+from scipy.stats import percentileofscore
+
+from pytest_engram import microtests
+from pytest_engram.memory import Entry
+from pytest_engram.microtests import relations
+from pytest_engram.microtests.family_hub import percentile
+from pytest_engram.suites import facts, files
+from pytest_engram.suites.base import SuiteError
+
+CASES = Path(__file__).parent.parent / "cases"
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "value"),
+    [
+        ("21. The capital of Tang Empire is Chang'an.", "Tang Empire", "Chang'an"),
+        (
+            "The univeristy where Galileo Galilei was educated is University of Pisa.",
+            "Galileo Galilei",
+            "University of Pisa",
+        ),
+        ("The name of the current head of the Japan government is Shinzō Abe.", "Japan", "Shinzō Abe"),
+        ("Walter Chrysler's child is Walter Percy Chrysler Jr..", "Walter Chrysler", "Walter Percy Chrysler Jr."),
+        (
+            "The author of The Importance of Being Earnest is Oscar Wilde.",
+            "The Importance of Being Earnest",
+            "Oscar Wilde",
+        ),
+        ("Born in the U.S.A. was performed by Bruce Springsteen.", "Born in the U.S.A.", "Bruce Springsteen"),
+        (
+            "Pakistan International Airlines was founded in the city of Karachi.",
+            "Pakistan International Airlines",
+            "Karachi",
+        ),
+        ("110. The Mayor of San Diego is Kevin Faulconer.", "Mayor of San Diego", "Kevin Faulconer"),
+    ],
+)
+def test_subject_and_value_of_official_facts(text: str, subject: str, value: str) -> None:
+    found = relations.statement(text)
+    assert found is not None
+    assert (found.subject, found.value) == (subject, value)
+
+
+def test_pairs_come_from_what_facts_say_not_from_where_they_stand() -> None:
+    told = [
+        Entry("0", "0. Ann is a citizen of Chad.", 0.0),
+        Entry("1", "1. Ann is married to Bob.", 1.0),
+        Entry("2", "2. Bob is a citizen of Chad.", 2.0),
+        Entry("3", "3. Bob is married to Cleo.", 3.0),
+        Entry("4", "4. Ann is a citizen of Peru.", 4.0),
+        Entry("5", "5. Bob is married to Cleo.", 5.0),  # said twice, and nothing changed
+        Entry("6", "6. Ann is a citizen of Iran.", 6.0),
+    ]
+    for order in (told, told[::-1]):
+        (pair,) = relations.pairs(order)
+        assert (pair.subject, pair.original.id, pair.update.id) == ("Ann", "0", "6")
+
+
+def test_every_official_fact_is_read(shared_data: Path) -> None:
+    table = json.loads((shared_data / "memoryagentbench" / "Conflict_Resolution.json").read_text(encoding="utf-8"))
+    for row in table:
+        entries = facts.parse_facts(row["context"])
+        unread = [entry.text for entry in entries if relations.statement(entry.text) is None]
+        assert unread == []
+    small = next(row["context"] for row in table if row["metadata"]["source"] == "factconsolidation_sh_6k")
+    # Counted apart from the templates: facts that agree up to their last words, by subject and relation.
+    assert len(relations.pairs(facts.parse_facts(small))) == 161
+
+
+class WithSupport(KeepsAll):
+    """Supports an entry by the length of its text."""
+
+    def support(self) -> dict[str, float]:
+        return {entry.id: float(len(entry.text)) for entry in self.entries}
+
+
+DEMO = """\
+    engram: pilot
+    name: tiny
+    source: tiny
+"""
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A pilot set of five facts."""
+    told = [
+        "Ann is a citizen of Chad.",
+        "Ann is a citizen of Peru Libre.",
+        "The capital of Chad is Abéché-Ville.",
+        "No fact.",
+    ]
+    told += ["The capital of Chad is Moundou."]
+    entries = [Entry(str(i), f"{i}. {text}", float(i)) for i, text in enumerate(told)]
+    suite = SimpleNamespace(questions=[SimpleNamespace(haystack="all")], haystack=lambda _: entries)
+    from pydantic import BaseModel
+
+    class Spec(BaseModel):
+        name: str
+
+    source = SimpleNamespace(Spec=Spec, prepare=lambda _, folder: folder, load=lambda *_: suite)
+    monkeypatch.setattr(files, "sources", lambda: ["tiny"])
+    monkeypatch.setattr(files, "source", lambda _: source)
+    (tmp_path / "tiny.yaml").write_text("engram: pilot\nname: tiny\nsource: tiny\n", encoding="utf-8")
+    path = tmp_path / "density.yaml"
+    path.write_text("engram: micro\nname: d\nfamily: density\nover: tiny.yaml\n", encoding="utf-8")
+    return path
+
+
+def test_density_is_an_item_a_pair(tiny: Path) -> None:
+    data, lines = files.read(tiny)
+    prepared = microtests.prepare(tiny, data, lines, tiny.parent)
+    suite = microtests.load(tiny, data, lines, str(prepared))
+    assert [question.name for question in suite.questions] == ["ann-is-a-citizen-of", "the-capital-of-chad-is"]
+    scores = run(suite, WithSupport)
+    assert [score.metrics["correct"] for score in scores.values()] == [0.0, 1.0]
+    assert scores["the-capital-of-chad-is"].fields == {"support_original": 39.0, "support_update": 34.0}
+    assert suite.questions[0].fields["original"] == "0"
+    assert suite.texts()[1] == []
+    assert (suite.cases, suite.describe()["rule"]["name"]) == (2, "denser-original")
+
+
+def test_a_method_without_support_is_not_measured(tiny: Path) -> None:
+    data, lines = files.read(tiny)
+    for score in run(microtests.load(tiny, data, lines, tiny.parent), KeepsAll).values():
+        assert score.metrics == {"correct": None}
+        assert score.missing == {"correct": "the method has no support()"}
+        assert score.hit is None
+
+
+def test_density_without_its_data_lists_one_item(tiny: Path) -> None:
+    data, lines = files.read(tiny)
+    suite = microtests.load(tiny, data, lines, None)
+    assert [question.name for question in suite.questions] == ["pairs"]
+    assert suite.cases == 0
+
+
+def test_density_over_nothing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match=r"own.yaml:4: over: no file gone.yaml"):
+        load(tmp_path, "engram: micro\nname: d\nfamily: density\nover: gone.yaml\n")
+
+
+HUBS = """\
+    engram: micro
+    name: hub
+    family: hub
+    neighbours: 3
+    hubs: [{name: everything, text: All of it.}]
+"""
+
+
+def test_mutual_neighbours_lower_a_hub(tmp_path: Path) -> None:
+    """Twenty groups of three around a hub in the middle: by construction the hub is everybody's fourth-best at most."""
+    suite = load(tmp_path, HUBS)
+    n = len(suite.haystack("everything"))
+    assert n == 61
+    vectors = np.zeros((n, 21))
+    for i in range(60):
+        vectors[i, i // 3] = 1.0
+    vectors[:60] += np.random.default_rng(1).normal(0, 0.001, (60, 21))
+    vectors[60, :20] = 1.0
+    score = run(suite, WithSupport, SimpleNamespace(embed=lambda _: vectors))["everything"]
+    # The nearest three of a fact: the two of its group (similarity about 1), then the hub (1 / sqrt(20) = 0.22).
+    assert score.fields["in_lists"] == 60
+    # Plain: a fact has 1 + 1 + 0.22; the hub three times 0.22, the least of all. Mutual: a fact 1 + 1, and 0.22 more
+    # for the three that the hub names; the hub is last either way, which is no limit, so it does not count.
+    assert score.fields["percentile_plain"] == 0.0
+    assert score.fields["percentile_mutual"] == 0.0
+    assert score.hit is False
+
+
+def test_a_fact_that_others_do_not_name_back_loses_its_support(tmp_path: Path) -> None:
+    """Four facts that are almost one, a fact near them, and 56 that are like nothing."""
+    suite = load(tmp_path, HUBS)
+    vectors = np.eye(61)
+    vectors[:4, 0] = 100.0
+    vectors[60, 0] = 1.0
+    score = run(suite, WithSupport, SimpleNamespace(embed=lambda _: vectors))["everything"]
+    # The four name one another. Plain: the hub has three times 0.7, above the 56. Mutual: it has nothing, as they have.
+    assert score.fields["percentile_plain"] == pytest.approx(100 * 56 / 60, abs=0.005)
+    assert score.fields["percentile_mutual"] == pytest.approx(100 * 28 / 60, abs=0.005)
+    assert score.metrics == {"correct": 1.0}
+    assert score.fields["percentile_method"] == 0.0  # the shortest text
+
+
+def test_hubs_need_support_too(tmp_path: Path) -> None:
+    score = run(load(tmp_path, HUBS), KeepsAll)["everything"]
+    assert score.missing == {"correct": "the method has no support()"}
+
+
+@given(st.lists(st.integers(0, 5).map(float), min_size=2, max_size=30), st.data())
+def test_percentiles_agree_with_scipy(values: list[float], data) -> None:
+    position = data.draw(st.integers(0, len(values) - 1))
+    others = values[:position] + values[position + 1 :]
+    assert percentile(values, position) == pytest.approx(percentileofscore(others, values[position], "mean"), abs=0.005)
