@@ -78,20 +78,21 @@ class Misfit(ValueError):
 def _elements(stream: TextIO) -> Iterator[Any]:
     """The elements of a JSON list, with no more than a few in memory: the largest file has 2.7 GB."""
     decode = json.JSONDecoder().raw_decode
-    text = stream.read(CHUNK)
-    at = _skip(text, 0)
-    if text[at : at + 1] != "[":
-        raise Misfit("the file must be a list of questions")
-    at += 1
-    before = ""  # what must stand before the next element
+    text, at = stream.read(CHUNK), 0
+    mark = "["  # what must stand before the next element
     while True:
         try:
             start = _skip(text, at)
-            if text[start : start + 1] == "]":
-                break
-            if not text.startswith(before, start) or start == len(text):
-                raise json.JSONDecodeError("a comma or the closing bracket is missing", text, start)
-            found, end = decode(text, _skip(text, start + len(before)))
+            if mark == "," and text.startswith("]", start):
+                return
+            if not text.startswith(mark, start):
+                if mark == "[" and start < len(text):
+                    raise Misfit("the file must be a list of questions")
+                raise json.JSONDecodeError("the list does not go on, and is not closed", text, start)
+            start = _skip(text, start + 1)
+            if mark == "[" and text.startswith("]", start):
+                return
+            found, end = decode(text, start)
         except json.JSONDecodeError:
             # Cut off, most likely. A larger piece each time keeps a huge element from being read over and over.
             more = stream.read(max(CHUNK, len(text)))
@@ -100,7 +101,7 @@ def _elements(stream: TextIO) -> Iterator[Any]:
             text, at = text[at:] + more, 0
             continue
         yield found
-        at, before = end, ","
+        at, mark = end, ","
 
 
 def _skip(text: str, at: int) -> int:
