@@ -9,7 +9,8 @@
   const PLACE = Object.fromEntries(PLACES.map((c, i) => [c, i]));
 
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { strings, methods, suites, excerpts } = data;
+  const excerpts = JSON.parse(document.getElementById("excerpts").textContent); // one {entry: text} a suite
+  const { strings, methods, suites } = data;
   const get = (id) => document.getElementById(id);
 
   /** An element with a class and children; strings become text. */
@@ -81,25 +82,27 @@
     return all ? hits / all : null;
   };
   const slowest = (q) => Math.max(0, ...cellsOf(q).map((cell) => cell.ms));
-  // What can't be ranked stands last in either direction.
-  const ranked = (key, sign) => (a, b) => {
-    const [x, y] = [key(a), key(b)];
-    return x === y ? 0 : x === null ? 1 : y === null ? -1 : sign * (x - y);
-  };
-  const ORDERS = {
-    run: null,
-    fewest: ranked(share, 1),
-    most: ranked(share, -1),
-    slow: ranked(slowest, -1),
-    id: (a, b) => collator.compare(a.id, b.id),
-    text: (a, b) => collator.compare(a.query, b.query),
+  // What can't be ranked stands last in either direction; keys are computed once, not at every comparison.
+  function ranked(found, key, sign) {
+    const keys = new Map(found.map((q) => [q, key(q)]));
+    return found.sort((a, b) => {
+      const [x, y] = [keys.get(a), keys.get(b)];
+      return (x === y ? 0 : x === null ? 1 : y === null ? -1 : sign * (x - y)) || a.index - b.index;
+    });
+  }
+  const spelled = (found, key) => found.sort((a, b) => collator.compare(key(a), key(b)) || a.index - b.index);
+  const SORT = {
+    run: (found) => found,
+    fewest: (found) => ranked(found, share, 1),
+    most: (found) => ranked(found, share, -1),
+    slow: (found) => ranked(found, slowest, -1),
+    id: (found) => spelled(found, (q) => q.id),
+    text: (found) => spelled(found, (q) => q.query),
   };
 
   function update() {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
-    shown = questions.filter((q) => matches(q, words));
-    const order = ORDERS[state.sort];
-    if (order) shown.sort((a, b) => order(a, b) || a.index - b.index);
+    shown = SORT[state.sort](questions.filter((q) => matches(q, words)));
     state.page = 0;
     draw();
   }
@@ -156,7 +159,7 @@
     const gold = q.golden.has(place);
     const byId = gold && q.gold.some((g) => g === q.entries[place]);
     return el("li", { class: gold ? "gold" : false },
-      text === undefined ? el("code", { dir: "auto" }, id) : el("span", { dir: "auto" }, strings[text]),
+      text === undefined ? el("code", { dir: "auto" }, id) : el("span", { dir: "auto" }, text),
       text === undefined ? null : el("code", { class: "id" }, id),
       gold ? el("span", { class: "badge" }, byId ? "gold" : "has the answer") : null, ...further);
   }
@@ -185,7 +188,7 @@
       card.append(el("ul", { class: "ids dropped" }, ...further.d.map(([place, by, why, rank]) => {
         const winner = excerpts[q.suite][q.entries[by]];
         return entry(q, place, el("span", { class: "why" }, rank === undefined ? "for " : `at rank ${rank}, for `,
-          el("q", { dir: "auto" }, winner === undefined ? strings[q.entries[by]] : strings[winner]),
+          el("q", { dir: "auto" }, winner ?? strings[q.entries[by]]),
           strings[why] ? ": " : "", strings[why]));
       })));
     }
@@ -201,7 +204,7 @@
     const fact = (name, value) => value && facts.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
     fact("Gold", q.gold.length ? el("bdi", {}, q.gold.map((g) => {
       const text = excerpts[q.suite][g];
-      return text === undefined ? strings[g] : `${strings[g]} (${strings[text]})`;
+      return text === undefined ? strings[g] : `${strings[g]} (${text})`;
     }).join("; ")) : null);
     fact("Haystack", q.haystack ? `${q.haystack.toLocaleString("en")} entries` : null);
     if (q.kase) {

@@ -15,7 +15,7 @@ from pytest_engram.report.captions import registered
 from pytest_engram.runlog import Outcome
 
 HERE = Path(__file__).parent
-LIMIT = 9_500_000  # bytes; a page stays under 10 MB
+LIMIT = 9_000_000  # bytes of data and plots; the page stays under 10 MB
 EXCERPTS = (600, 300, 150, 80, 0)  # characters of an entry, tried until the page is small enough
 
 
@@ -57,31 +57,33 @@ def render(
         registered=registered,
         svg_uri=svg_uri,
     )
-    template = environment.get_template("page.html.j2")
-    page = ""
+    texts = texts or {}
+    data = questions.pack(outcomes, results["suites"], results["methods"], texts, k=manifest["k"])
+    packed = questions.to_script(data)
+    room = LIMIT - len(packed.encode()) - sum(len(svg_uri(svg)) for svg in svgs.values())
+    beginnings, excerpt = "", 0
     for excerpt in EXCERPTS if texts else (0,):
-        data = questions.pack(
-            outcomes, results["suites"], results["methods"], texts or {}, k=manifest["k"], excerpt=excerpt
-        )
-        page = template.render(
-            results=results,
-            manifest=manifest,
-            svgs=svgs,
-            pilots=[suite for suite in results["suites"] if suite["kind"] == "pilot"],
-            micros=[suite for suite in results["suites"] if suite["kind"] == "micro"],
-            tables=_suite_tables(results),
-            anchors=_anchors(results["paired"]),
-            figures=_micro_figures(results),
-            Notes=Notes,
-            excerpt=excerpt,
-            texts=texts,
-            counts=_counts(data),
-            css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
-            js=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-            data=Markup(questions.to_script(data)),
-        )
-        if len(page.encode("utf-8", "replace")) < LIMIT:
+        beginnings = questions.to_script(questions.excerpts(data, texts, excerpt))
+        if len(beginnings.encode()) < room:
             break
+    page = environment.get_template("page.html.j2").render(
+        results=results,
+        manifest=manifest,
+        svgs=svgs,
+        pilots=[suite for suite in results["suites"] if suite["kind"] == "pilot"],
+        micros=[suite for suite in results["suites"] if suite["kind"] == "micro"],
+        tables=_suite_tables(results),
+        anchors=_anchors(results["paired"]),
+        figures=_micro_figures(results),
+        Notes=Notes,
+        texts=bool(texts),
+        excerpt=excerpt,
+        counts=_counts(data),
+        css=_asset("page.css"),
+        js=_asset("page.js"),
+        data=Markup(packed),
+        beginnings=Markup(beginnings),
+    )
     # A lone surrogate, which JSON can hold, is no part of any UTF-8 file.
     return page.encode("utf-8", "replace").decode("utf-8")
 
@@ -97,6 +99,10 @@ class Notes:
         if reason not in self.reasons:
             self.reasons.append(reason)
         return self.reasons.index(reason) + 1
+
+
+def _asset(name: str) -> Markup:
+    return Markup((HERE / name).read_text(encoding="utf-8"))
 
 
 def spread(cell: Mapping[str, Any], unit: str = "") -> str:
@@ -129,7 +135,7 @@ def flat(value: Any) -> list[tuple[str, str]]:
 
 
 def svg_uri(svg: str) -> str:
-    """An image's address that holds the image: its ids and styles can't meet those of the page, nor can it run scripts."""
+    """An address that holds the image itself: its ids can't meet those of the page, and it can't run scripts."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 

@@ -3,24 +3,25 @@
 Ten thousand questions, seven methods and ten ids each must stay well under 10 MB, so every text stands once, in
 `strings`, and an outcome names entries by their place among the entries of its question.
 
-    {k, methods: [[name, label]], suites: [[name, kind, [metric]]], strings: [text], excerpts: [{entry: text}],
+    {k, methods: [[name, label]], suites: [[name, kind, [metric]]], strings: [text],
      questions: [[suite, id, query, haystack, [gold], excluded, [entry], [gold place], case, [outcome]]]}
 
     case: 0, or [family, case, web, backers, expected]
     outcome: [method, seed, state, milliseconds, places, [metric value], {further}]
 
 `places` is a string with one character of `PLACES` an entry, or a list of numbers where that is not enough. `state` is
-a place in `STATES`. `excerpts` has one object a suite. `further` holds only what applies: r(eason), d(ropped)
-[[place, place of the winner, why, rank]], l(ost), a(nswer), w(inner), m(issing) {metric place: why}.
+a place in `STATES`. `further` holds only what applies: r(eason), d(ropped) [[place, place of the winner, why, rank]],
+l(ost), a(nswer), w(inner), m(issing) {metric place: why}. Entries' texts stand apart: one {entry: text} a suite.
 """
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_engram.metrics import answer_at
+from pytest_engram.metrics import normalise
 from pytest_engram.runlog import Outcome
 
 # Without the characters that JSON or HTML would have to escape.
@@ -49,7 +50,6 @@ def pack(
     texts: Mapping[str, Mapping[str, str]],
     *,
     k: int,
-    excerpt: int,
 ) -> dict[str, Any]:
     """The content of the page's data element.
 
@@ -57,41 +57,55 @@ def pack(
         outcomes: of the whole run.
         suites: with `suite`, `kind` and `metrics`, in the order of the page.
         methods: with `method` and `label`, in the order of the page.
-        texts: suite, entry id, text.
+        texts: suite, entry id, text: to find the entries that hold an answer.
         k: the number of ids that every method may return.
-        excerpt: number of characters that are shown of an entry; 0: its id alone.
     """
     kinds = {suite["suite"]: (suite["kind"], list(suite["metrics"])) for suite in suites}
     labels = {method["method"]: method["label"] for method in methods}
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
-        kind, metrics = kinds.setdefault(outcome.suite, ("micro" if outcome.family else "pilot", []))
+        metrics = kinds.setdefault(outcome.suite, ("micro" if outcome.family else "pilot", []))[1]
         metrics += [name for name in outcome.metrics if name not in metrics]
         labels.setdefault(outcome.method, outcome.method)
         groups.setdefault((outcome.suite, outcome.question_id), []).append(outcome)
     suite_places = {name: place for place, name in enumerate(kinds)}
     method_places = {name: place for place, name in enumerate(labels)}
     strings = _Strings()
-    excerpts: list[dict[int, int]] = [{} for _ in kinds]
+    normalised = functools.cache(normalise)  # questions of a suite share their entries
     questions = []
     for (suite, _), group in sorted(groups.items(), key=lambda item: suite_places[item[0][0]]):  # a stable sort
         group.sort(key=lambda outcome: (method_places[outcome.method], outcome.seed))
-        known = texts.get(suite, {})
         entries = _entries(group)
-        for entry in entries if excerpt else ():
-            if entry in known:
-                excerpts[suite_places[suite]][strings.add(entry)] = strings.add(_cut(known[entry], excerpt))
         metrics = kinds[suite][1]
+        about = _question(group, suite_places[suite], entries, strings)
+        golden = _golden(group, entries, texts.get(suite, {}), normalised)
         packed = [_outcome(o, entries, metrics, strings, method_places[o.method]) for o in group]
-        questions.append(_question(group, suite_places[suite], entries, known, strings) + [packed])
+        questions.append([*about, golden, *_case(group[0], strings), packed])
     return {
         "k": k,
         "methods": [[name, label] for name, label in labels.items()],
         "suites": [[name, kind, metrics] for name, (kind, metrics) in kinds.items()],
         "strings": strings.all,
-        "excerpts": excerpts,
         "questions": questions,
     }
+
+
+def excerpts(data: Mapping[str, Any], texts: Mapping[str, Mapping[str, str]], limit: int) -> list[dict[int, str]]:
+    """By suite, the beginnings of the entries that some method returned or dropped, or that are gold.
+
+    Args:
+        data: what `pack` returned.
+        texts: suite, entry id, text.
+        limit: the number of characters that are shown of an entry; 0: none is shown.
+    """
+    found: list[dict[int, str]] = [{} for _ in data["suites"]]
+    for suite, _, _, _, gold, _, entries, *_ in data["questions"] if limit else ():
+        known = texts.get(data["suites"][suite][0], {})
+        for place in (*entries, *gold):
+            entry = data["strings"][place]
+            if place not in found[suite] and entry in known:
+                found[suite][place] = _cut(known[entry], limit)
+    return found
 
 
 def to_script(data: Any) -> str:
@@ -119,33 +133,42 @@ def _entries(group: Sequence[Outcome]) -> dict[str, int]:
     return entries
 
 
-def _question(
-    group: Sequence[Outcome], suite: int, entries: Mapping[str, int], texts: Mapping[str, str], strings: _Strings
-) -> list[Any]:
-    first = next((outcome for outcome in group if outcome.query), group[0])
-    gold = list(dict.fromkeys(text for outcome in group for text in outcome.gold))
+def _question(group: Sequence[Outcome], suite: int, entries: Mapping[str, int], strings: _Strings) -> list[Any]:
+    query = next((outcome.query for outcome in group if outcome.query), "")
     excluded = next((outcome.excluded for outcome in group if outcome.excluded), "")
-    case: Any = 0
-    if first.family is not None:
-        case = [strings.add(first.family), strings.add(first.case or ""), first.web, first.backers]
-        case.append(strings.add(first.expected or ""))
-    answers = [answer for answer in gold if answer not in entries]
-    golden = [
-        place
-        for entry, place in entries.items()
-        if entry in gold or (answers and entry in texts and answer_at([texts[entry]], answers, 1))
-    ]
     return [
         suite,
-        strings.add(first.question_id),
-        strings.add(first.query),
-        first.haystack,
-        [strings.add(text) for text in gold],
+        strings.add(group[0].question_id),
+        strings.add(query),
+        max(outcome.haystack for outcome in group),
+        [strings.add(text) for text in _gold(group)],
         strings.add(excluded),
         [strings.add(entry) for entry in entries],
-        golden,
-        case,
     ]
+
+
+def _gold(group: Sequence[Outcome]) -> list[str]:
+    return list(dict.fromkeys(text for outcome in group for text in outcome.gold))
+
+
+def _golden(
+    group: Sequence[Outcome], entries: Mapping[str, int], texts: Mapping[str, str], normalised: Callable[[str], str]
+) -> list[int]:
+    """Places of the entries that are gold by their ids, or whose texts hold an answer as SubEM compares it."""
+    gold = _gold(group)
+    answers = [answer for answer in (normalised(text) for text in gold if text not in entries) if answer]
+    return [
+        place
+        for entry, place in entries.items()
+        if entry in gold or (entry in texts and any(answer in normalised(texts[entry]) for answer in answers))
+    ]
+
+
+def _case(outcome: Outcome, strings: _Strings) -> list[Any]:
+    if outcome.family is None:
+        return [0]
+    family, case, expected = map(strings.add, (outcome.family, outcome.case or "", outcome.expected or ""))
+    return [[family, case, outcome.web, outcome.backers, expected]]
 
 
 def _outcome(

@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import synthetic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_engram.report import page, questions
+from pytest_engram.report.aggregate import aggregate
+from pytest_engram.runlog import Outcome
+
+HOSTILE = (
+    "<script>boom()</script><!-- \"quoted\" 'single' & </style> \u202eRTL \u2028 \u2029 ]]> {{ 7*7 }} "
+    "<img src=x onerror=boom()>"
+)
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>boom()</script><text id="patch_1">x</text></svg>'
+
+
+class Page(HTMLParser):
+    """Which elements a page has, their attributes, and the text of its scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self._raw = False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._raw = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.text.append(data)
+        elif self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.elements)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return json.loads(self.scripts[0])  # type: ignore[no-any-return]
+
+    @property
+    def excerpts(self) -> list[dict[str, str]]:
+        return json.loads(self.scripts[1])  # type: ignore[no-any-return]
+
+
+def run(count: int = 8) -> tuple[dict[str, Any], list[Outcome], dict[str, dict[str, str]]]:
+    outcomes, texts = synthetic.pilots(count)
+    outcomes += synthetic.micro(2)
+    return aggregate(outcomes, synthetic.manifest(outcomes)), outcomes, texts
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[dict[str, Any], list[Outcome], dict[str, dict[str, str]]]:
+    return run()
+
+
+@pytest.fixture(scope="module")
+def html(made: Any) -> str:
+    results, outcomes, texts = made
+    return page.render(results, outcomes, {"intervals": SVG, "flip_points": SVG}, texts)
+
+
+def test_the_parts_stand_in_the_order_in_which_they_are_read(html: str) -> None:
+    parts = ["run", "verdicts", "results", "intervals", "paired", "flips", "micro", "questions"]
+    assert re.findall(r'<section id="(\w+)"', html) == parts
+    assert re.findall(r'href="#(\w+)">', html[: html.index("<main>")])[1:] == parts
+
+
+def test_it_needs_nothing_but_itself(html: str) -> None:
+    for tag, attributes in Page(html).elements:
+        for name in ("src", "href", "srcset", "action"):
+            address = attributes.get(name)
+            assert address is None or address.startswith(("#", "data:image/svg+xml;base64,")), (tag, address)
+    assert "@import" not in html
+    assert "url(" not in html
+
+
+def test_the_run_is_told_before_its_results(html: str) -> None:
+    words = Page(html[: html.index('<section id="verdicts"')]).words
+    for told in ("bge-small-en-v1.5", "384 dimensions", "10 for every method", "newest", "9a534829a0b1", "7 min"):
+        assert told in words
+    assert "not run: LongMemEval_S can't be had here" in words
+
+
+def test_every_number_of_the_experiment_has_its_interval_and_every_gap_its_reason() -> None:
+    results, outcomes, _ = run(20)
+    words = Page(page.render(results, outcomes, {})).words
+    row = next(
+        r for r in results["rows"] if (r["method"], r["suite"], r["metric"]) == ("loom", "fc_mh_6k", "answer@10")
+    )
+    assert f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" in words
+    assert "LongMemEval_S can't be had here" in words
+    assert "the suite fc_sh_262k was no part of this run" in words
+    assert "copied" in words
+    assert "not reported" in words
+
+
+def test_hand_built_cases_carry_their_warning_number_and_rule(html: str) -> None:
+    words = Page(html[html.index('<section id="micro"') : html.index('<section id="questions"')]).words
+    assert words.count("uggestive, not evidence") == 2
+    assert "2 cases" in words
+    assert synthetic.RULE in words
+    assert "registered before this run" in words
+
+
+def test_changed_since_registration_is_told(made: Any) -> None:
+    results, outcomes, _ = made
+    results = json.loads(json.dumps(results))
+    for suite in results["suites"]:
+        suite["registered"] = "changed since it was registered"
+    assert '<span class="tag warn">changed since it was registered</span>' in page.render(results, outcomes, {})
+
+
+def test_an_incomplete_run_says_so(made: Any) -> None:
+    results, outcomes, _ = made
+    results = {**results, "manifest": {**results["manifest"], "complete": False, "planned": 999, "ran": 7}}
+    assert "Not complete. 7 of 999 planned items ran." in Page(page.render(results, outcomes, {})).words
+
+
+def test_absent_plots_and_texts_are_left_out(made: Any) -> None:
+    results, outcomes, _ = made
+    html = page.render(results, outcomes, {})
+    assert "<img" not in html
+    assert "Entries are shown by their ids" in html
+    assert all(not texts for texts in Page(html).excerpts)
+
+
+def test_a_plot_is_an_image_and_can_not_run(html: str) -> None:
+    sources = [attributes["src"] or "" for tag, attributes in Page(html).elements if tag == "img"]
+    assert [base64.b64decode(source.split(",")[1]).decode() for source in sources] == [SVG, SVG]
+    assert all(attributes.get("alt") for tag, attributes in Page(html).elements if tag == "img")
+
+
+def test_the_same_input_gives_the_same_bytes(html: str) -> None:
+    results, outcomes, texts = run()
+    assert page.render(results, outcomes, {"intervals": SVG, "flip_points": SVG}, texts) == html
+
+
+def test_an_empty_run_is_a_page_too() -> None:
+    results = aggregate([], {"k": 10, "suites": {}, "methods": {}})
+    assert "No questions" in page.render(results, [], {})
+
+
+# --- what comes from data
+
+
+def hostile() -> tuple[dict[str, Any], list[Outcome], dict[str, dict[str, str]]]:
+    """A run in which whatever a person or a file can name holds markup."""
+    outcomes, texts = synthetic.pilots(4)
+    outcomes += synthetic.micro(1)
+    manifest = synthetic.manifest(outcomes)
+    text = json.dumps(manifest)
+    escaped = json.dumps(HOSTILE)[1:-1]
+    for value in (
+        "Loom",
+        "bge-small-en-v1.5",
+        "newest",
+        "fc_mh_6k",
+        "gradual_override",
+        synthetic.RULE,
+        synthetic.NO_DATA,
+    ):
+        text = text.replace(json.dumps(value), f'"{value} {escaped}"')
+    names = {"fc_mh_6k": f"fc_mh_6k {HOSTILE}", "gradual_override": f"gradual_override {HOSTILE}"}
+    for outcome in outcomes:
+        outcome.suite = names.get(outcome.suite, outcome.suite)
+        outcome.query += HOSTILE
+        outcome.question_id += HOSTILE
+        outcome.reason += HOSTILE if outcome.reason else ""
+        outcome.gold = [HOSTILE]
+        outcome.ids = [id_ + HOSTILE for id_ in outcome.ids]
+        outcome.answer = HOSTILE
+        outcome.dropped = [{"id": HOSTILE, "by": outcome.ids[0], "why": HOSTILE}] if outcome.ids else []
+        outcome.winner = HOSTILE if outcome.winner == "neither" else outcome.winner
+    texts = {names.get(suite, suite): {id_ + HOSTILE: HOSTILE for id_ in known} for suite, known in texts.items()}
+    return aggregate(outcomes, json.loads(text)), outcomes, texts
+
+
+def test_markup_in_data_stays_text(html: str) -> None:
+    results, outcomes, texts = hostile()
+    for verdict in results["verdicts"]:
+        verdict["name"] = verdict["text"] = HOSTILE
+    parsed = Page(page.render(results, outcomes, {"intervals": SVG}, texts))
+    assert parsed.count("script") == 3
+    assert parsed.count("style") == 1
+    assert parsed.count("img") == 1
+    assert "boom()" not in parsed.scripts[2]
+    assert "{{ 7*7 }}" in parsed.words
+    assert "<img src=x onerror=boom()>" in parsed.words  # as text
+    assert HOSTILE in parsed.data["strings"]
+    assert all(name[:2] != "on" for _, attributes in parsed.elements for name in attributes)
+
+
+@given(
+    st.recursive(st.none() | st.integers() | st.text(), lambda part: st.lists(part) | st.dictionaries(st.text(), part))
+)
+def test_any_json_survives_a_script_element(data: Any) -> None:
+    packed = questions.to_script(data)
+    assert not set("<>&\u2028\u2029") & set(packed)
+    assert json.loads(packed) == json.loads(json.dumps(data))
+
+
+def test_a_lone_surrogate_harms_nothing(made: Any) -> None:
+    results, outcomes, texts = run(2)
+    outcomes[0].query = "half \ud83d a character"
+    assert page.render(results, outcomes, {}, texts).encode("utf-8")
+
+
+# --- the questions
+
+
+def unpacked(data: dict[str, Any], texts: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The page's questions as its script reads them."""
+    strings = data["strings"]
+    found = []
+    for suite, id_, query, haystack, gold, excluded, entries, golden, case, packed in data["questions"]:
+        for method, seed, state, ms, places, values, *further in packed:
+            more = further[0] if further else {}
+            ids = [questions.PLACES.index(place) for place in places] if isinstance(places, str) else places
+            found.append(
+                {
+                    "suite": data["suites"][suite][0],
+                    "question_id": strings[id_],
+                    "query": strings[query],
+                    "haystack": haystack,
+                    "gold": [strings[text] for text in gold],
+                    "excluded": strings[excluded],
+                    "method": data["methods"][method][0],
+                    "seed": seed,
+                    "state": questions.STATES[state],
+                    "ms": ms,
+                    "ids": [strings[entries[place]] for place in ids],
+                    "texts": [texts[suite].get(str(entries[place])) for place in ids],
+                    "golden": [strings[entries[place]] for place in golden],
+                    "metrics": dict(zip(data["suites"][suite][2], values, strict=True)),
+                    "reason": strings[more["r"]] if "r" in more else "",
+                    "dropped": [strings[entries[drop[0]]] for drop in more.get("d", [])],
+                    "lost": bool(more.get("l")),
+                    "answer": strings[more["a"]] if "a" in more else None,
+                    "case": strings[case[1]] if case else None,
+                }
+            )
+    return found
+
+
+def test_every_outcome_of_the_log_is_on_the_page(made: Any, html: str) -> None:
+    _, outcomes, texts = made
+    parsed = Page(html)
+    shown = {(o["suite"], o["question_id"], o["method"], o["seed"]): o for o in unpacked(parsed.data, parsed.excerpts)}
+    assert len(shown) == len(outcomes)
+    for outcome in outcomes:
+        found = shown[outcome.suite, outcome.question_id, outcome.method, outcome.seed]
+        assert found["ids"] == outcome.ids
+        assert found["texts"] == [texts.get(outcome.suite, {}).get(id_) for id_ in outcome.ids]
+        assert found["query"] == outcome.query
+        assert found["gold"] == outcome.gold
+        assert found["reason"] == outcome.reason
+        assert found["dropped"] == [drop["id"] for drop in outcome.dropped]
+        assert found["lost"] == bool(outcome.lost)
+        assert found["answer"] == outcome.answer
+        assert found["case"] == outcome.case
+        assert {name: found["metrics"][name] for name in outcome.metrics} == outcome.metrics
+        assert found["ms"] == pytest.approx(outcome.seconds * 1000, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("status", "hit", "state"),
+    [
+        ("ok", True, "hit"),
+        ("ok", False, "miss"),
+        ("ok", None, "not scored"),
+        ("violation", None, "violation"),
+        ("error", None, "error"),
+        ("not run", None, "not run"),
+    ],
+)
+def test_the_state_of_an_outcome(status: Any, hit: bool | None, state: str) -> None:
+    outcome = Outcome("s", "q", "m", 0, 10, [], {}, status, hit=hit)
+    data = questions.pack([outcome], [], [], {}, k=10)
+    assert unpacked(data, [{}])[0]["state"] == state
+
+
+def test_gold_is_known_by_its_id_and_by_the_answer_in_its_text() -> None:
+    by_id = Outcome("s", "q1", "m", 0, 3, ["e1", "e2"], {}, "ok", gold=["e2"])
+    by_text = Outcome("s", "q2", "m", 0, 3, ["e1", "e2"], {}, "ok", gold=["The Oslo"])
+    texts = {"s": {"e1": "She moved to oslo.", "e2": "She lives in Leeds."}}
+    first, second = unpacked(questions.pack([by_id, by_text], [], [], texts, k=3), [{}])
+    assert first["golden"] == ["e2"]
+    assert second["golden"] == ["e1"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 300))
+def test_any_number_of_entries_keeps_its_order(count: int) -> None:
+    ids = [f"e{number}" for number in range(count)]
+    outcomes = [
+        Outcome("s", "q", "m", 0, count, ids, {}, "ok"),
+        Outcome("s", "q", "n", 0, count, ids[::-1], {}, "ok"),
+    ]
+    forth, back = unpacked(questions.pack(outcomes, [], [], {}, k=count), [{}])
+    assert forth["ids"] == ids
+    assert back["ids"] == ids[::-1]
+
+
+def test_excerpts_grow_shorter_until_the_page_is_small_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, outcomes, texts = run(40)
+    long = {suite: {id_: text + " and so on" * 100 for id_, text in known.items()} for suite, known in texts.items()}
+
+    def longest() -> int:
+        return max(
+            (len(t) for known in Page(page.render(results, outcomes, {}, long)).excerpts for t in known.values()),
+            default=0,
+        )
+
+    assert longest() == 600
+    size = len(
+        questions.to_script(questions.pack(outcomes, results["suites"], results["methods"], long, k=10)).encode()
+    )
+    monkeypatch.setattr(page, "LIMIT", size + 60_000)
+    assert 0 < longest() < 600
+    monkeypatch.setattr(page, "LIMIT", size)
+    assert longest() == 0
