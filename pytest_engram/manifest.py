@@ -28,6 +28,9 @@ PACKAGES = (
     "torch",
     "transformers",
     "pyarrow",
+    "matplotlib",
+    "jinja2",
+    "tabulate",
 )
 
 
@@ -35,7 +38,7 @@ def of(engram: EngramSession, outcomes: Sequence[Outcome], seconds: float) -> di
     """The manifest of a run, as JSON."""
     options = engram.options
     methods = engram.selected()
-    suites = {suite.name: _suite(suite) for suite in engram.loaded()}
+    suites = {suite.name: describe(suite) for suite in engram.loaded()}
     items = sum(len(engram.seeds(method)) for method in methods)
     planned = items * sum(suite["n"] for suite in suites.values())
     encoder = engram.prepared.encoder if engram.prepared else None
@@ -59,7 +62,8 @@ def of(engram: EngramSession, outcomes: Sequence[Outcome], seconds: float) -> di
     }
 
 
-def _suite(suite: Suite) -> dict[str, Any]:
+def describe(suite: Suite) -> dict[str, Any]:
+    """What the manifest says of a suite."""
     import hashlib
 
     excluded = Counter(question.excluded for question in suite.questions if question.excluded)

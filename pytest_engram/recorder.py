@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_engram import runlog
+from pytest_engram import report, runfolder, runlog
 from pytest_engram.items import PROPERTY
 from pytest_engram.runlog import Outcome
 
@@ -70,9 +69,9 @@ class Recorder:
     def _begin(self) -> None:
         # Only now: a run that finds nothing to do must not destroy the report of the one before.
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name in GENERATED:
+        for name in (*runfolder.SOURCES, *report.FILES):
             (self.folder / name).unlink(missing_ok=True)
-        self._log = open(self.folder / "items.jsonl", "w", encoding="utf-8")  # noqa: SIM115
+        self._log = open(self.folder / runfolder.LOG, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
 
     def _of_nodeid(self, nodeid: str) -> Outcome | None:
         path, _, name = nodeid.partition("::")
@@ -89,8 +88,7 @@ class Recorder:
 
     def finish(self, session: pytest.Session) -> None:
         """Write the log in its canonical order, the manifest, and every table, plot and page."""
-        from pytest_engram import gates, manifest, report
-        from pytest_engram.report.aggregate import aggregate
+        from pytest_engram import gates, manifest
 
         if self.broken_collection and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.INTERRUPTED  # with workers, pytest-xdist makes it 1
@@ -100,12 +98,7 @@ class Recorder:
         suites = [suite.name for suite in self.engram.loaded()]
         outcomes = list(runlog.canonical(self.outcomes.values(), suites))
         facts = manifest.of(self.engram, outcomes, time.time() - self.started)
-        _replace(self.folder / "items.jsonl", "".join(outcome.to_line() + "\n" for outcome in outcomes))
-        _replace(self.folder / "manifest.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        texts = self._texts(outcomes)
-        _replace(self.folder / "texts.json", json.dumps(texts, ensure_ascii=False) + "\n")
-        self.results = aggregate(outcomes, facts)
-        report.write(self.folder, outcomes, facts, results=self.results, texts=texts)
+        self.results = runfolder.write(self.folder, outcomes, facts, self._texts(outcomes))
         self.failures = gates.failures(self.engram, self.results, outcomes)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -132,8 +125,6 @@ class Recorder:
 
     def summarise(self, terminal: pytest.TerminalReporter) -> None:
         """Print the tables, what failed the run, and where the page is."""
-        from pytest_engram import report
-
         if self.results is None:
             return
         width = shutil.get_terminal_size().columns
@@ -149,26 +140,6 @@ class Recorder:
         """Close the log."""
         if self._log is not None:
             self._log.close()
-
-
-GENERATED = (
-    "items.jsonl",
-    "manifest.json",
-    "texts.json",
-    "results.md",
-    "results.csv",
-    "results.json",
-    "results.tex",
-    "results.html",
-    "flip_points.svg",
-    "intervals.svg",
-)
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
 
 
 def _shown(path: Path, here: Path) -> str:

@@ -7,7 +7,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
@@ -62,7 +62,12 @@ def to_csv(results: Row) -> str:
 
 def to_markdown(results: Row) -> str:
     """For a README."""
-    return "\n".join(part for block in document(results) for part in _markdown(block)).rstrip("\n") + "\n"
+    return markdown(document(results))
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """Headings, paragraphs and tables as Markdown."""
+    return "\n".join(part for block in blocks for part in _markdown(block)).rstrip("\n") + "\n"
 
 
 def _markdown(block: Block) -> Iterator[str]:

@@ -28,7 +28,7 @@ def terminal(results: Row, width: int, colour: bool) -> str:
     Returns:
         Lines, none longer than `width` (where that is at least 24).
     """
-    page = _Page(max(width, NARROW), colour)
+    page = Page(max(width, NARROW), colour)
     manifest = results["manifest"]
     named = [m["label"] for m in results["methods"] if m["named"]] or [m["label"] for m in results["methods"]]
     page.text(f"{', '.join(named)}: {captions.overall(manifest)}", "bold")
@@ -57,7 +57,9 @@ def terminal(results: Row, width: int, colour: bool) -> str:
     return "\n".join(page.lines).rstrip() + "\n"
 
 
-class _Page:
+class Page:
+    """Lines of a screen that is `width` columns wide."""
+
     def __init__(self, width: int, colour: bool) -> None:
         self.width = width
         self.colour = colour
