@@ -1,6 +1,6 @@
 """A generated file of the size and shape of LongMemEval_S, for measuring. Its words mean nothing.
 
-500 questions over 48 sessions each, about 115 thousand tokens a haystack, 277 MB; a fifth of the words are the user's; one
+500 questions over 48 sessions each, about 115 thousand tokens a haystack; a fifth of the words are the user's; one
 session in five stands in several haystacks, as the official fillers do. Word frequencies follow Zipf's law.
 """
 
@@ -32,7 +32,7 @@ class Writer:
         stems = ["".join(random.choice(letters, size=length, p=None)) for length in lengths]
         stems = [f"{stem}{position:x}" if position > 2_000 else stem for position, stem in enumerate(stems)]
         # What splitting at spaces leaves of a sentence: bare words, and words that carry punctuation.
-        self.words = [[stem for stem in stems], [f"{stem}," for stem in stems], [f"{stem}." for stem in stems]]
+        self.words = [list(stems), [f"{stem}," for stem in stems], [f"{stem}." for stem in stems]]
         weights = 1.0 / np.arange(1, VOCABULARY + 1) ** 1.05
         self.cumulated = np.cumsum(weights / weights.sum())
 
@@ -42,10 +42,7 @@ class Writer:
     def text(self, count: int) -> str:
         forms = np.searchsorted([0.86, 0.93], self.random.random(count))
         return " ".join(
-            [
-                self.words[form][rank]
-                for form, rank in zip(forms.tolist(), self.ranks(count).tolist(), strict=True)
-            ]
+            [self.words[form][rank] for form, rank in zip(forms.tolist(), self.ranks(count).tolist(), strict=True)]
         )
 
     def session(self) -> list[dict[str, Any]]:
@@ -77,7 +74,9 @@ def _question(number: int, writer: Writer, random: np.random.Generator, shared: 
     evidence = random.choice(SESSIONS, size=int(random.integers(1, 4)), replace=False)
     ids, dates, sessions = [], [], []
     for position in range(SESSIONS):
-        dates.append(f"2023/{1 + position // 10:02d}/{1 + position % 28:02d} (Mon) {position % 24:02d}:{number % 60:02d}")
+        dates.append(
+            f"2023/{1 + position // 10:02d}/{1 + position % 28:02d} (Mon) {position % 24:02d}:{number % 60:02d}"
+        )
         if position in evidence:
             session = writer.session()
             turn = session[int(random.integers(0, TURNS // 2)) * 2 + (number % 16 == 3)]

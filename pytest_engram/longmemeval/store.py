@@ -205,7 +205,8 @@ class Store:
         """All questions by id, in the file's order. Of two with one id, the first."""
         found: dict[str, Asked] = {}
         columns = ("id", "type", "query", "answer", "user_evidence")
-        rows = zip(*(self._questions[name].to_pylist() for name in columns), strict=True)
+        batches = zip(*(self._questions[name] for name in columns), strict=True)
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
         for row, (id_, type_, query, answer, evidence) in enumerate(rows):
             found.setdefault(id_, Asked(row, id_, type_, decode(query), decode(answer), evidence))
         return found
@@ -241,48 +242,50 @@ class Store:
         return Okapi.from_arrays(cached_arrays(self._folder, f"bm25-{self._granularity}", count))
 
     @cached_property
-    def _questions(self) -> pa.Table:
+    def _questions(self) -> dict[str, list[pa.Array]]:
         return _mapped(self._folder / "questions.arrow")
 
     @cached_property
-    def _sessions(self) -> pa.Table:
+    def _sessions(self) -> dict[str, list[pa.Array]]:
         return _mapped(self._folder / "sessions.arrow")
 
     @cached_property
     def _first_turns(self) -> NDArray[np.int64]:
-        turns = self._sessions["lengths"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-        return np.concatenate(([0], np.cumsum(turns, dtype=np.int64)))
+        turns = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in self._sessions["lengths"]]
+        return np.cumsum(np.concatenate([[0], *turns]), dtype=np.int64)
 
     def _of(self, asked: Asked, column: str) -> list[Any]:
-        found: list[Any] = _cell(self._questions, column, asked.row)
+        found: list[Any] = _cell(self._questions[column], asked.row)
         return found
 
     def _text(self, row: int) -> bytes:
-        found: bytes = _cell(self._sessions, "text", row)
+        found: bytes = _cell(self._sessions["text"], row)
         return found
 
     def _turns(self, row: int) -> list[str]:
         text, turns, start = self._text(row), [], 0
-        for length in _cell(self._sessions, "lengths", row):
+        for length in _cell(self._sessions["lengths"], row):
             turns.append(decode(text[start : start + length]))
             start += length + 1
         return turns
 
     def _texts(self) -> Iterator[str]:
-        for row in range(len(self._sessions)):
+        for row in range(sum(map(len, self._sessions["text"]))):
             if self._granularity == "session":
                 yield decode(self._text(row))
             else:
                 yield from self._turns(row)
 
 
-def _mapped(path: Path) -> pa.Table:
-    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+def _mapped(path: Path) -> dict[str, list[pa.Array]]:
+    """The columns of an Arrow stream, each in the batches in which it was written."""
+    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    return {name: table[name].chunks for name in table.column_names}
 
 
-def _cell(table: pa.Table, column: str, row: int) -> Any:
+def _cell(column: list[pa.Array], row: int) -> Any:
     batch, at = divmod(row, ROWS)
-    return table[column].chunk(batch)[at].as_py()
+    return column[batch][at].as_py()
 
 
 def encode(text: str) -> bytes:

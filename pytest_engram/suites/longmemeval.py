@@ -8,6 +8,7 @@ from typing import Literal
 from pytest_engram import data as locations
 from pytest_engram.cache import CacheError
 from pytest_engram.longmemeval import store
+from pytest_engram.longmemeval.protocol import Granularity
 from pytest_engram.longmemeval.suite import SessionSpec, SessionSuite
 from pytest_engram.suites.base import NotRun
 
@@ -42,10 +43,10 @@ def prepare(spec: Spec, data: Path | None) -> Path:
     # On the hub, the original files have no suffix.
     on_hub = locations.HubFile(REPOSITORIES[spec.release], names[spec.release == "original"])
     file, shown = locations.locate([f"longmemeval/{name}" for name in names], data, on_hub)
-    return keep(file, shown, spec)
+    return keep(file, shown, spec.granularity)
 
 
-def keep(file: Path, shown: str, spec: Spec) -> Path:
+def keep(file: Path, shown: str, granularity: Granularity) -> Path:
     """The folder with a file's content, ready to be mapped.
 
     Raises:
@@ -53,7 +54,7 @@ def keep(file: Path, shown: str, spec: Spec) -> Path:
     """
     try:
         folder = store.prepare(file, shown)
-        _ = store.Store(folder, spec.granularity).okapi
+        _ = store.Store(folder, granularity).okapi
     except CacheError as error:
         raise NotRun(str(error)) from None
     return folder

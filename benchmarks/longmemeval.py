@@ -1,0 +1,146 @@
+"""How long BM25 over a file of LongMemEval_S's size takes, beside a plain script that follows the official steps.
+
+    python benchmarks/longmemeval.py [--questions 500] [--granularity session|turn] [--file FILE]
+
+Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json, rank-bm25, a
+log of all rankings; `tests/plain_longmemeval.py`), this project on an empty cache, and this project again, as every
+later run and every worker of it finds things. All three must give the same figures for all 500 questions, to the last
+digit. Prints seconds from the start of each process to its end (on the clock and of the processor), of its steps, and peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from pytest_engram.longmemeval.protocol import Granularity
+
+ROOT = Path(__file__).parents[1]
+GOAL = 10.0  # times faster than the plain script
+
+
+def measure() -> None:
+    """In the process that is measured: one BM25 run over all questions of a file, through suite, bench and method."""
+    from pytest_engram.cache import cache_dir
+    from pytest_engram.longmemeval.protocol import metric_names
+    from pytest_engram.longmemeval.store import Store
+    from pytest_engram.memory import Bench
+    from pytest_engram.methods.bm25 import BM25
+    from pytest_engram.suites import longmemeval
+
+    file, granularity, log = Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    start = time.perf_counter()
+    folder = longmemeval.keep(file, file.name, cast("Granularity", granularity))
+    ids = list(Store(folder, cast("Granularity", granularity)).questions)
+    spec = longmemeval.Spec.model_validate(
+        {
+            "engram": "pilot",
+            "name": "scale",
+            "source": "longmemeval",
+            "granularity": granularity,
+            "metrics": ["recall_any@5"],
+            "questions": [{"id": id_} for id_ in ids],
+        }
+    )
+    suite = longmemeval.load(spec, file, folder)
+    suite.haystack(ids[0])
+    reading = time.perf_counter()
+    bench = Bench(
+        k=50 if granularity == "session" else 1_000,
+        seed=0,
+        embeddings=_none,
+        cache_dir=cache_dir(),
+        tokenize=suite.tokenize,
+        rank=suite.rank,
+        lexical=suite.lexical,
+    )
+    values: dict[str, list[float]] = {name: [] for name in metric_names(spec.granularity)}
+    with log.open("w", encoding="utf-8") as lines:
+        for question in suite.questions:
+            memory = BM25(bench)
+            memory.write(suite.haystack(question.haystack))
+            found = memory.search(question.query, bench.k)
+            score = suite.score(question, found, bench.k)
+            lines.write(json.dumps({"id": question.id, "ids": found, "metrics": score.metrics}) + "\n")
+            for name, value in score.metrics.items():
+                assert value is not None, score.missing[name]
+                values[name].append(value)
+    import numpy as np
+
+    print(
+        json.dumps(
+            {
+                "metrics": {name: float(np.mean(found)) for name, found in values.items()},
+                "scored": len(values["recall_any@5"]),
+                "load_s": reading - start,
+                "retrieve_s": time.perf_counter() - reading,
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
+
+
+def _none() -> Any:
+    raise AssertionError("BM25 embeds nothing")
+
+
+def run(*command: str, **environment: str) -> dict[str, Any]:
+    """What a measured process printed, with the seconds that it took as a whole."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, *command], check=True, stdout=subprocess.PIPE, text=True, env=os.environ | environment
+    )
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found | {"whole_s": seconds, "cpu_s": processor}
+
+
+def main() -> None:
+    """Generate, run, compare, print."""
+    import longmemeval_file
+    from tabulate import tabulate
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--granularity", choices=["session", "turn"], default="session")
+    parser.add_argument("--file", type=Path, help="measure this file of the official schema instead")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = options.file or folder / "longmemeval_s_cleaned.json"
+        if options.file is None:
+            longmemeval_file.write(file, options.questions)
+        print(f"{file.name}: {file.stat().st_size / 1e6:.0f} MB, granularity {options.granularity}\n")
+        plain_script = str(ROOT / "tests" / "plain_longmemeval.py")
+        own = (__file__, "measure", str(file), options.granularity, str(folder / "log"))
+        cache = {"ENGRAM_CACHE": str(folder / "cache")}
+        plain = run(plain_script, str(file), options.granularity, str(folder / "log"))
+        runs = {"plain script": plain, "first run": run(*own, **cache), "later run": run(*own, **cache)}
+    columns = ("whole_s", "cpu_s", "load_s", "retrieve_s", "log_s", "peak_mb")
+    rows = [
+        [name, *(found.get(column) for column in columns), plain["whole_s"] / found["whole_s"]]
+        for name, found in runs.items()
+    ]
+    print(tabulate(rows, headers=["", *columns, "times faster"], floatfmt=".2f", missingval=""))
+    for name, found in runs.items():
+        if (found["metrics"], found["scored"]) != (plain["metrics"], plain["scored"]):
+            sys.exit(f"{name}: other figures than the plain script's")
+    shown = ("recall_any@5", "recall_all@5", "ndcg_any@10")
+    figures = ", ".join(f"{name} {plain['metrics'][name]:.4f}" for name in shown)
+    print(f"\nSame figures in all runs, over {plain['scored']} scored questions: {figures}")
+    if plain["whole_s"] < GOAL * runs["later run"]["whole_s"]:
+        sys.exit(f"A later run is not {GOAL:g} times faster than the plain script")
+
+
+if __name__ == "__main__":
+    measure() if sys.argv[1:2] == ["measure"] else main()
