@@ -17,7 +17,7 @@ from pytest_engram import microtests
 from pytest_engram.memory import Entry
 from pytest_engram.microtests import relations
 from pytest_engram.microtests.family_hub import percentile
-from pytest_engram.suites import facts, files
+from pytest_engram.suites import demo_fc, facts, files
 from pytest_engram.suites.base import SuiteError
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -78,6 +78,12 @@ def test_every_official_fact_is_read(shared_data: Path) -> None:
     small = next(row["context"] for row in table if row["metadata"]["source"] == "factconsolidation_sh_6k")
     # Counted apart from the templates: facts that agree up to their last words, by subject and relation.
     assert len(relations.pairs(facts.parse_facts(small))) == 161
+
+
+def test_every_fact_of_the_demo_is_read() -> None:
+    entries = facts.parse_facts(demo_fc.generate(20261008).context)
+    assert [entry.text for entry in entries if relations.statement(entry.text) is None] == []
+    assert len(relations.pairs(entries)) == demo_fc.CONTRADICTED
 
 
 class WithSupport(KeepsAll):

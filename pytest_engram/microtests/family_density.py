@@ -53,7 +53,7 @@ class Density(MicroSuite):
         names: dict[str, int] = {}
         questions = []
         for pair in relations.pairs(self._entries):
-            name = slug(pair.relation.replace("S", pair.subject, 1).removesuffix("V"))
+            name = slug(pair.relation.format(s=pair.subject, v=""))
             names[name] = names.get(name, 0) + 1
             questions.append(self._question(name if names[name] == 1 else f"{name}-{names[name]}", pair))
         return questions

@@ -10,53 +10,55 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pytest_engram.memory import Entry
+from pytest_engram.suites import demo_fc
 
-# `S` is the subject, `V` the value. Of two templates that fit, the first one is meant: "The capital of S is V" before
-# anything that would take all of it for a subject.
+# `{s}` is the subject, `{v}` the value. Of two templates that fit, the first one is meant: "The capital of {s} is {v}"
+# before one that would take all of it for a subject.
+OFFICIAL = (
+    "The chairperson of {s} is {v}",
+    "The director of {s} is {v}",
+    "The author of {s} is {v}",
+    "The chief executive officer of {s} is {v}",
+    "The capital of {s} is {v}",
+    "The official language of {s} is {v}",
+    "The Prime Minister of {s} is {v}",
+    "The head coach of {s} is {v}",
+    "The original language of {s} is {v}",
+    "The headquarters of {s} is located in the city of {v}",
+    "The name of the current head of state in {s} is {v}",
+    "The name of the current head of the {s} government is {v}",
+    "The type of music that {s} plays is {v}",
+    "The company that produced {s} is {v}",
+    "The univeristy where {s} was educated is {v}",  # the benchmark's own spelling
+    "The university where {s} was educated is {v}",
+    "The origianl broadcaster of {s} is {v}",  # the benchmark's own spelling
+    "The original broadcaster of {s} is {v}",
+    "{s}'s child is {v}",
+    "{s} was born in the city of {v}",
+    "{s} died in the city of {v}",
+    "{s} worked in the city of {v}",
+    "{s} was founded in the city of {v}",
+    "{s} was founded by {v}",
+    "{s} was created in the country of {v}",
+    "{s} was created by {v}",
+    "{s} was written in the language of {v}",
+    "{s} was performed by {v}",
+    "{s} was developed by {v}",
+    "{s} is located in the continent of {v}",
+    "{s} plays the position of {v}",
+    "{s} is married to {v}",
+    "{s} is a citizen of {v}",
+    "{s} is associated with the sport of {v}",
+    "{s} is employed by {v}",
+    "{s} is famous for {v}",
+    "{s} is affiliated with the religion of {v}",
+    "{s} works in the field of {v}",
+    "{s} speaks the language of {v}",
+)
 TEMPLATES = (
-    "The chairperson of S is V",
-    "The director of S is V",
-    "The author of S is V",
-    "The chief executive officer of S is V",
-    "The capital of S is V",
-    "The official language of S is V",
-    "The Prime Minister of S is V",
-    "The head of state of S is V",
-    "The head coach of S is V",
-    "The original language of S is V",
-    "The headquarters of S is located in the city of V",
-    "The headquarters of S is located in V",
-    "The name of the current head of state in S is V",
-    "The name of the current head of the S government is V",
-    "The type of music that S plays is V",
-    "The company that produced S is V",
-    "The univeristy where S was educated is V",  # the benchmark's own spelling
-    "The university where S was educated is V",
-    "The origianl broadcaster of S is V",  # the benchmark's own spelling
-    "The original broadcaster of S is V",
-    "S's child is V",
-    "S was born in the city of V",
-    "S died in the city of V",
-    "S worked in the city of V",
-    "S was founded in the city of V",
-    "S was founded by V",
-    "S was created in the country of V",
-    "S was created by V",
-    "S was written in the language of V",
-    "S was performed by V",
-    "S was developed by V",
-    "S is located in the continent of V",
-    "S lies in the country of V",
-    "S plays the position of V",
-    "S is married to V",
-    "S is a citizen of V",
-    "S is associated with the sport of V",
-    "S is employed by V",
-    "S is famous for V",
-    "S is affiliated with the religion of V",
-    "S works in the field of V",
-    "S speaks the language of V",
-    "The S is V",  # an office: "The Mayor of London is Sadiq Khan"
+    *OFFICIAL,
+    *(relation.fact.removesuffix(".") for relation in demo_fc.RELATIONS),
+    "The {s} is {v}",  # an office: "The Mayor of London is Sadiq Khan"
 )
 
 
@@ -78,8 +80,8 @@ class Pair(NamedTuple):
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    escaped = re.sub(r"\bS\b", "(?P<subject>.+?)", template, count=1)
-    return re.compile(re.sub(r"\bV$", "(?P<value>.+)", escaped))
+    escaped = re.escape(template)
+    return re.compile(escaped.replace(r"\{s\}", "(?P<subject>.+?)").replace(r"\{v\}", "(?P<value>.+)"))
 
 
 _PATTERNS = [(template, _pattern(template)) for template in TEMPLATES]
