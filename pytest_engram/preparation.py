@@ -28,6 +28,7 @@ class Prepared:
 
     suites: dict[str, dict[str, str | None]] = field(default_factory=dict)
     encoder: dict[str, Any] | None = None
+    reader: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for a worker's channel."""

@@ -130,6 +130,11 @@ class Recorder:
         width = shutil.get_terminal_size().columns
         terminal.section("engram", "=")
         terminal.line(report.terminal(self.results, width, colour=terminal.hasmarkup).rstrip())
+        if spec := self.engram.reader_spec:
+            from pytest_engram import readers
+
+            for line in readers.lines(spec, readers.totals(self.outcomes.values())):
+                terminal.line(line)
         for failure in self.failures:
             terminal.line(failure, red=True, bold=True)
         page = self.folder / "results.html"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from pytest_engram.suites.files import SUFFIXES, is_suite
 if TYPE_CHECKING:
     from pytest_engram.encoders import EmbeddingStore
     from pytest_engram.preparation import Prepared
+    from pytest_engram.readers import Reader, ReaderSpec
     from pytest_engram.recorder import Recorder
 
 CASES = "pytest_engram.cases"
@@ -241,16 +242,60 @@ class EngramSession:
 
     # Readers
 
+    @cached_property
+    def reader_spec(self) -> ReaderSpec | None:
+        """Who answers; None: nobody.
+
+        Raises:
+            pytest.UsageError: there is no such reader.
+        """
+        from pytest_engram.readers import ReaderError, ReaderSpec, resolve
+
+        if self.is_worker:
+            assert self.prepared is not None
+            return ReaderSpec(**self.prepared.reader) if self.prepared.reader else None
+        try:
+            return resolve(self.options.reader, self.options.data)
+        except ReaderError as error:
+            raise pytest.UsageError(f"--engram-reader: {error}") from None
+
+    @cached_property
+    def _reader(self) -> Reader | None:
+        from pytest_engram.encoders import cache_dir
+        from pytest_engram.readers import make
+
+        return make(self.reader_spec, cache_dir()) if self.reader_spec else None
+
     def read(self, suite: Suite, question: Question, entries: Sequence[Entry], score: Score, outcome: Outcome) -> None:
         """Add SubEM where the suite has it: from the reader's answer, else as not run."""
         if "subem" not in suite.metrics or question.excluded:
             return
+        from pytest_engram.readers import ReaderUnavailable
+
         score.metrics["subem"] = None
-        score.missing["subem"] = "no reader: choose one with --engram-reader"
+        if self.reader_spec is None or self._reader is None:
+            score.missing["subem"] = "no reader: choose one with --engram-reader"
+            return
+        outcome.reader = self.reader_spec.label
+        try:
+            answer = self._reader.answer(question.query, entries)
+        except ReaderUnavailable as reason:
+            score.missing["subem"] = str(reason)
+            return
+        from pytest_engram.metrics import sub_em
+
+        score.metrics["subem"] = float(sub_em(answer.text, question.answers))
+        outcome.answer = answer.text
+        outcome.fields |= answer.fields()
 
     def describe_reader(self) -> dict[str, Any] | None:
-        """The reader, for the manifest; None: nobody answers."""
-        return None
+        """The reader and what its answers took, for the manifest; None: nobody answers."""
+        if self.reader_spec is None:
+            return None
+        from pytest_engram.readers import totals
+
+        outcomes = self.recorder.outcomes.values() if self.recorder else ()
+        return {**self.reader_spec.describe(), "totals": asdict(totals(outcomes))}
 
     # Outcomes
 
@@ -279,7 +324,7 @@ class EngramSession:
             self.prepared = preparation.Prepared.from_json(self.config.workerinput["engram"])  # type: ignore[attr-defined]
             return
         self.selected()  # an unknown method is told before anything long begins
-        self.prepared = preparation.Prepared()
+        self.prepared = preparation.Prepared(reader=asdict(self.reader_spec) if self.reader_spec else None)
         preparation.prepare(self)
         if not self.config.option.collectonly:
             from pytest_engram.recorder import Recorder
