@@ -5,14 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_engram.runlog import Outcome
+import pytest
+
+from pytest_engram import runfolder
+from pytest_engram.runfolder import Run
+from pytest_engram.runlog import LogError, Outcome
 
 if TYPE_CHECKING:
+    from pytest_engram.options import Options
     from pytest_engram.session import EngramSession
 
 
+def earlier(options: Options) -> Run | None:
+    """The run of `--engram-fail-worse-than`.
+
+    Raises:
+        pytest.UsageError: it can't be read.
+    """
+    if options.worse_than is None:
+        return None
+    try:
+        return runfolder.read(options.worse_than)
+    except (runfolder.RunError, LogError) as error:
+        raise pytest.UsageError(f"--engram-fail-worse-than: {error}") from None
+
+
 def failures(engram: EngramSession, results: dict[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
-    """One line for each floor that a named method is below, or whose number was not measured."""
+    """One line for each floor that a named method is below or was not measured on, and each suite it got worse on."""
     found: list[str] = []
     for floor in engram.options.floors:
         shown = f"--engram-fail-under {floor.suite}:{floor.metric}={floor.value:g}"
@@ -28,7 +47,34 @@ def failures(engram: EngramSession, results: dict[str, Any], outcomes: Sequence[
                 found.append(f"{shown}: {row['method']}: {row['status']}: {row['reason']}")
             elif row["value"] < floor.value:
                 found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']})")
+    if engram.earlier is not None:
+        found += worse(engram.earlier, engram.named(), outcomes, results["manifest"])
     return found
+
+
+def worse(earlier: Run, named: Sequence[str], outcomes: Sequence[Outcome], manifest: dict[str, Any]) -> list[str]:
+    """One line for each suite on whose first metric a named method is significantly worse than in an earlier run.
+
+    Also where that can't be told: a gate that can't see must not be open.
+    """
+    from pytest_engram import compare
+
+    flag = f"--engram-fail-worse-than {earlier.folder.name}"
+    now = Run(earlier.folder, list(outcomes), manifest, {})
+    try:
+        found = compare.compare(earlier, now, [(name, name) for name in named], first=True)
+    except compare.Incomparable as refusal:
+        return [f"{flag}: can't be compared: {refusal}"]
+    lines = [
+        f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: {row['later']:.4f}, was {row['earlier']:.4f} "
+        f"(n={row['n']}, {row['worse']} worse, {row['better']} better, p={row['p']:.2g})"
+        for row in compare.worse(found)
+    ]
+    lost = [row for row in found["skipped"] if row["lost"]]
+    return lines + [
+        f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: measured then, not now: {row['reason']}"
+        for row in lost
+    ]
 
 
 def _known(results: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_engram.preparation import Prepared
     from pytest_engram.readers import Reader, ReaderSpec
     from pytest_engram.recorder import Recorder
+    from pytest_engram.runfolder import Run
 
 CASES = "pytest_engram.cases"
 SHIPPED = ("bm25", "dense", "tide", "loom")  # modules of pytest_engram.methods
@@ -49,6 +50,7 @@ class EngramSession:
         self.is_worker = hasattr(config, "workerinput")
         self.prepared: Prepared | None = None
         self.recorder: Recorder | None = None
+        self.earlier: Run | None = None
         self._suites: dict[Path, Suite] = {}
         self._haystacks: OrderedDict[tuple[str, str], Haystack] = OrderedDict()
         self._memories: OrderedDict[tuple[Any, ...], tuple[Memory, object, object]] = OrderedDict()
@@ -318,12 +320,13 @@ class EngramSession:
 
     def start(self) -> None:
         """Controller: prepare everything once. Worker: take over what was prepared."""
-        from pytest_engram import preparation
+        from pytest_engram import gates, preparation
 
         if self.is_worker:
             self.prepared = preparation.Prepared.from_json(self.config.workerinput["engram"])  # type: ignore[attr-defined]
             return
         self.selected()  # an unknown method is told before anything long begins
+        self.earlier = gates.earlier(self.options)  # now: this run may write to the same folder
         self.prepared = preparation.Prepared(reader=asdict(self.reader_spec) if self.reader_spec else None)
         preparation.prepare(self)
         if not self.config.option.collectonly:
