@@ -1,0 +1,110 @@
+"""Tide: newest wins. The control that Loom must be told apart from; it shares no code with it.
+
+The dense ranking is walked to a depth. An entry that speaks of the same name as one already taken, and is close to it
+in meaning, is another version of it: the newer of the two keeps the place, whatever else the memory holds. Of equal
+times the one that ranks better stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_engram import devdata
+from pytest_engram.calibrate import Settings, settings_for
+from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
+
+_TOKEN = re.compile(r"[^\W\d_][\w.&'’-]*")
+_OPENERS = re.compile(r"the|a|an|in|on|at|since|after|before|by|from|until|during|as|for|this|that|now", re.IGNORECASE)
+
+
+class Tide:
+    """The control: of two versions the newer one."""
+
+    def __init__(self, bench: Bench, settings: Settings | None = None) -> None:
+        self._bench = bench
+        self._settings = settings
+        self._entries: list[Entry] = []
+        self._matrix: NDArray[np.float32] | None = None
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        self._entries += entries
+        self._matrix = None
+
+    def prepare(self) -> None:
+        self._vectors()
+
+    def search(self, query: str, k: int) -> list[str]:
+        taken, rest, _ = self._walk(query)
+        return [self._entries[position].id for position in [*taken, *rest[:k]][:k]]
+
+    def trace(self, query: str, k: int) -> list[Dropped]:
+        """The versions that were given up for one of the first k."""
+        taken, _, dropped = self._walk(query)
+        shown = {self._entries[position].id for position in taken[:k]}
+        return [drop for drop in dropped if drop.by in shown]
+
+    def _walk(self, query: str) -> tuple[list[int], list[int], list[Dropped]]:
+        """Positions taken, best first; the ranking beyond the depth; what was dropped."""
+        if not self._entries:
+            return [], [], []
+        if self._settings is None:
+            self._settings = settings_for(self._bench)
+        vectors = self._vectors()
+        ranking = self._bench.rank(vectors @ self._bench.embed_query(query)).tolist()
+        window = ranking[: self._settings.depth]
+        alike = vectors[window] @ vectors[window].T >= self._settings.tide
+        names = [first_name(self._entries[position].text) for position in window]
+        taken: list[int] = []  # ranks; a newer version stands where the older one stood
+        lost: dict[int, int] = {}
+        for rank, position in enumerate(window):
+            versions = [other for other in taken if alike[rank, other] and names[rank] == names[other]]
+            newer = [other for other in versions if self._time(window[other]) >= self._time(position)]
+            if newer:
+                lost[rank] = max(newer, key=lambda other: self._time(window[other]))
+            elif versions:
+                taken[taken.index(versions[0])] = rank
+                taken = [other for other in taken if other not in versions]
+                lost.update(dict.fromkeys(versions, rank))
+            else:
+                taken.append(rank)
+        for rank in lost:  # a version that was newer for a while: name the one that stayed
+            while lost[rank] in lost:
+                lost[rank] = lost[lost[rank]]
+        return (
+            [window[rank] for rank in taken],
+            ranking[self._settings.depth :],
+            [self._dropped(window[rank], window[lost[rank]], rank) for rank in sorted(lost)],
+        )
+
+    def _dropped(self, old: int, new: int, rank: int) -> Dropped:
+        one, other = self._entries[old], self._entries[new]
+        return Dropped(one.id, other.id, f"time {one.time:g} <= {other.time:g}", rank + 1)
+
+    def _time(self, position: int) -> float:
+        return self._entries[position].time
+
+    def _vectors(self) -> NDArray[np.float32]:
+        if self._matrix is None:
+            self._matrix = self._bench.embed([entry.text for entry in self._entries])
+        return self._matrix
+
+
+def first_name(text: str) -> str:
+    """The first run of capitalised words that is not just a sentence's opening; empty where there is none."""
+    name: list[str] = []
+    for token in _TOKEN.findall(text[:200]):
+        capital = token[0].isupper() and not (not name and _OPENERS.fullmatch(token))
+        if name and not capital:
+            break
+        if capital:
+            name.append(token.removesuffix("'s").removesuffix("’s").rstrip("."))
+    return " ".join(name).casefold()
+
+
+@method(label="Tide", role="control", trained_on=devdata.learnt(), embeds=True)
+def tide() -> MemoryFactory:
+    return Tide
