@@ -36,7 +36,6 @@ def write(
         manifest: of the same run.
         only: names out of `FILES`, or their endings ("md"); default: all.
         results: what `aggregate` made of the same log, where it is at hand.
-        texts: excerpts of entries for the page, by suite and id.
         texts: excerpts of entries, for the page: suite, entry (`QUESTION/ENTRY` where each question has a haystack of
             its own), text.
 

@@ -34,10 +34,11 @@ def terminal(results: Row, width: int, colour: bool) -> str:
     page.text(f"{', '.join(named)}: {captions.overall(manifest)}", "bold")
     if manifest.get("complete") is False:
         page.text(f"Incomplete: {manifest.get('ran', 0)} of {manifest.get('planned', 0)} items ran.", "can't tell")
-    grid = _overview(results)
+    grid, nothing = _overview(results)
     if len(grid.headers) > 1:
         page.table(grid, keep=1)
         page.reasons(grid)
+    page.not_run(nothing)
     differences = _differences(results)
     if differences.rows:
         page.heading("Paired differences")
@@ -46,11 +47,13 @@ def terminal(results: Row, width: int, colour: bool) -> str:
         page.heading("Verdicts")
         for verdict in results["verdicts"]:
             page.verdict(verdict)
-    micro = _micro(results)
-    if len(micro.headers) > 2:
+    micro, nothing = _micro(results)
+    if micro.rows or nothing:
         page.heading(f"Micro-tests, correct ({captions.SUGGESTIVE})")
+    if micro.rows:
         page.table(micro, keep=2)
         page.reasons(micro)
+    page.not_run(nothing)
     for flips in _flips(results):
         page.heading(flips.title)
         page.table(flips, keep=1)
@@ -71,7 +74,7 @@ class Page:
 
     def text(self, text: str, style: str = "", indent: str = "") -> None:
         wrapped = textwrap.wrap(
-            text, self.width, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
+            _plain(text), self.width, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
         )
         # Wide characters take two columns; textwrap counts them as one.
         lines = [piece for line in wrapped for piece in _pieces(line, self.width)]
@@ -88,6 +91,10 @@ class Page:
             painted = self.paint(verdict["answer"], verdict["answer"])
             self.lines[before] = self.lines[before].replace(verdict["answer"], painted, 1)
         self.text(verdict["text"], "dim", indent="      ")
+
+    def not_run(self, suites: dict[str, list[str]]) -> None:
+        for reason, names in suites.items():
+            self.text(f"not run: {', '.join(dict.fromkeys(names))}: {reason}", "can't tell", indent="  ")
 
     def reasons(self, grid: Grid) -> None:
         for at, reason in enumerate(grid.reasons, 1):
@@ -124,8 +131,14 @@ class Page:
             yield chunk
 
 
-def _overview(results: Row) -> Grid:
-    """Every pilot suite's first metric, and SubEM where somebody answered."""
+def _only_reason(cells: Sequence[Row]) -> str | None:
+    """Why nothing of this ran, where there is one reason for every method."""
+    reasons = {cell["reason"] for cell in cells}
+    return reasons.pop() if len(reasons) == 1 and all(cell["status"] == "not run" for cell in cells) else None
+
+
+def _overview(results: Row) -> tuple[Grid, dict[str, list[str]]]:
+    """Every pilot suite's first metric, and SubEM where somebody answered; and by reason what ran for no method."""
     cells = {(r["suite"], r["metric"], r["method"]): r for r in results["rows"]}
     answered = {r["suite"] for r in results["rows"] if r["metric"] == "subem" and r["value"] is not None}
     columns = [
@@ -135,12 +148,18 @@ def _overview(results: Row) -> Grid:
         for metric in suite["metrics"]
         if metric == suite["metrics"][0] or (metric == "subem" and suite["suite"] in answered)
     ]
+    nothing: dict[str, list[str]] = {}
+    for suite, metric in list(columns):
+        reason = _only_reason([cells[suite, metric, method["method"]] for method in results["methods"]])
+        if reason is not None:
+            columns.remove((suite, metric))
+            nothing.setdefault(reason, []).append(suite)
     titles = [f"{suite} {'SubEM, %' if metric == 'subem' else metric}" for suite, metric in columns]
     grid = Grid("", "", ["method", *titles])
     for method in results["methods"]:
         line = [cells[suite, metric, method["method"]] for suite, metric in columns]
         grid.rows.append([method["label"], *(grid.cell(cell, cell["unit"]) for cell in line)])
-    return grid
+    return grid, nothing
 
 
 def _differences(results: Row) -> Grid:
@@ -156,13 +175,18 @@ def _differences(results: Row) -> Grid:
     return grid
 
 
-def _micro(results: Row) -> Grid:
+def _micro(results: Row) -> tuple[Grid, dict[str, list[str]]]:
+    nothing: dict[str, list[str]] = {}
     lines = {(line["suite"], line["method"]): line for line in results["families"]}
     grid = Grid("", "", ["micro-test", "cases", *(method["label"] for method in results["methods"])])
     for suite in results["suites"]:
         if suite["kind"] != "micro":
             continue
         mine = [lines[suite["suite"], method["method"]] for method in results["methods"]]
+        reason = _only_reason(mine)
+        if reason is not None:
+            nothing.setdefault(reason, []).append(suite["suite"])
+            continue
         shown = []
         for line in mine:
             if line["correct"] is None:
@@ -171,9 +195,7 @@ def _micro(results: Row) -> Grid:
                 flag = "" if line["status"] == "ok" else f" {line['status']} {grid.mark(line['reason'])}"
                 shown.append(number(line["correct"]["value"]) + flag)
         grid.rows.append([suite["suite"], str(max(line["cases"] for line in mine)), *shown])
-    if not grid.rows:
-        grid.headers = grid.headers[:1]
-    return grid
+    return grid, nothing
 
 
 def _flips(results: Row) -> Iterator[Grid]:
