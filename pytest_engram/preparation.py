@@ -76,18 +76,18 @@ def _chosen(session: EngramSession, suite: Suite, methods: list[Method]) -> bool
     )
 
 
-def load(path: Path, prepared: Prepared, options: Options, others: Collection[Suite]) -> Suite:
-    """Read a suite file and its data.
+def load(path: Path, prepared: Prepared, folder: Path | None, others: Collection[Suite]) -> Suite:
+    """Read a suite file and its data, which may be in `folder`, that of `--engram-data`.
 
     Raises:
         SuiteError: the file is wrong, or has the name of another suite of this run.
     """
     data, lines = files.read(path)
-    suite = _pilot(path, data, lines, prepared, options) if _kind(path, data, lines) == "pilot" else None
+    suite = _pilot(path, data, lines, prepared, folder) if _kind(path, data, lines) == "pilot" else None
     if suite is None:
         from pytest_engram import microtests
 
-        where = _data_of(path, prepared, lambda: microtests.prepare(path, data, lines, options.data))
+        where = _data_of(path, prepared, lambda: microtests.prepare(path, data, lines, folder))
         suite = microtests.load(path, data, lines, where["path"])
         suite.not_run = where["reason"]
     for other in others:
@@ -110,14 +110,14 @@ def _kind(path: Path, data: dict[str, Any], lines: files.Lines) -> str:
     return str(kind)
 
 
-def _pilot(path: Path, data: dict[str, Any], lines: files.Lines, prepared: Prepared, options: Options) -> Suite:
+def _pilot(path: Path, data: dict[str, Any], lines: files.Lines, prepared: Prepared, folder: Path | None) -> Suite:
     name = data.get("source")
     if not isinstance(name, str) or name not in files.sources():
         problem = "this field is missing; add it" if name is None else f"no data source {name!r}"
         raise SuiteError(path, lines[("source",)], "source", f"{problem}; known are {', '.join(files.sources())}")
     source = files.source(name)
     spec = files.validate(source.Spec, data, path, lines)
-    where = _data_of(path, prepared, lambda: source.prepare(spec, options.data))
+    where = _data_of(path, prepared, lambda: source.prepare(spec, folder))
     suite: Suite = source.load(spec, path, Path(where["path"]) if where["path"] else None)
     suite.not_run = where["reason"] or suite.not_run
     return suite

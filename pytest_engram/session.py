@@ -152,7 +152,7 @@ class EngramSession:
             from pytest_engram import preparation
 
             assert self.prepared is not None
-            self._suites[path] = preparation.load(path, self.prepared, self.options, self._suites.values())
+            self._suites[path] = preparation.load(path, self.prepared, self.options.data, self._suites.values())
         return self._suites[path]
 
     def loaded(self) -> list[Suite]:
