@@ -137,7 +137,7 @@ class Bench:
         if ahead is not None:
             return ahead
         counted = Okapi.build(map(self.tokenize, texts))
-        return Lexical(counted.haystack(range(len(texts))), self.tokenize, self.rank)
+        return Lexical(counted.haystack(range(len(texts))).scores, self.tokenize, self.rank)
 
     def cached(
         self, name: str, texts: Iterable[str], compute: Callable[[], Mapping[str, NDArray[Any]]]

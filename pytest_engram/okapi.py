@@ -45,6 +45,8 @@ class Okapi:
         self._arrays = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         self.starts, self.tokens, self.counts, self.lengths, self.words, self.word_starts = self._arrays.values()
         self.scratch = np.empty(len(self.word_starts) - 1, dtype=np.int32)  # scratch of all haystacks
+        # Single elements are read several times as fast through a view as through an array.
+        self._views = self.word_starts.data, self.words.data
 
     @classmethod
     def build(cls, tokenised_texts: Iterable[Sequence[str]]) -> Okapi:
@@ -136,6 +138,30 @@ class Okapi:
         """Scores of one query over one haystack: `haystack(positions).scores(query)`."""
         return self.haystack(positions).scores(query)
 
+    def scores_once(self, query: Iterable[str], positions: Sequence[int], average_idf: float) -> NDArray[np.float64]:
+        """The same as `scores`, for a haystack that is asked about once and was counted before: nothing is sorted.
+
+        Args:
+            query: its tokens.
+            positions: the haystack.
+            average_idf: what its `Haystack.average_idf` said.
+        """
+        chosen = np.asarray(positions, dtype=np.intp)
+        starts, ends = self.starts[chosen], self.starts[chosen + 1]
+        tokens = _join(self.tokens, starts, ends)
+        counts = _join(self.counts, starts, ends)
+        documents = np.repeat(np.arange(len(chosen)), ends - starts)
+        norms = _norms(self.lengths[chosen])
+        scores = np.zeros(len(chosen))
+        for token in query:
+            number = self.number(token)
+            posting = np.flatnonzero(tokens == number) if number is not None else ()
+            if len(posting):
+                at, count = documents[posting], counts[posting]
+                idf = _idf(len(chosen))[len(posting)]
+                scores[at] += (idf if idf >= 0 else EPSILON * average_idf) * (count * (K1 + 1) / (count + norms[at]))
+        return scores
+
     def number(self, token: str) -> int | None:
         """The token's number, or None if no text of the pool has it."""
         wanted = _encode(token)
@@ -144,13 +170,17 @@ class Okapi:
         return place if place < size and self._word(place) == wanted else None
 
     def _word(self, number: int) -> bytes:
-        return self.words[self.word_starts[number] : self.word_starts[number + 1]].tobytes()
+        starts, words = self._views
+        return bytes(words[starts[number] : starts[number + 1]])
 
 
 class Haystack:
     """Some documents as BM25Okapi sees them: what does not depend on a query is computed once.
 
     Where rank-bm25 divides by zero (no documents, or all of them empty), every score is 0.
+
+    Attributes:
+        average_idf: over its different words; it stands in for the idf of those in more than half of the documents.
     """
 
     def __init__(self, pool: Okapi, positions: NDArray[np.intp]) -> None:
@@ -164,19 +194,16 @@ class Haystack:
         self._words, words = _number_by_appearance(tokens, pool.scratch)
         frequencies = np.bincount(words, minlength=len(self._words))
         self._idf = _idf(self._size)[frequencies]
-        if len(tokens):
-            average = np.cumsum(self._idf)[-1] / len(self._idf)  # cumsum adds one by one, sum does not
-            self._idf[self._idf < 0] = EPSILON * average
+        # cumsum adds one by one, sum does not
+        self.average_idf = float(np.cumsum(self._idf)[-1] / len(self._idf)) if len(tokens) else 0.0
+        self._idf[self._idf < 0] = EPSILON * self.average_idf
 
         # Postings: documents and counts, word by word. 16 bits where they do, as numpy sorts these by radix.
         order = np.argsort(words.astype(np.uint16) if len(self._words) <= 1 << 16 else words, kind="stable")
         self._documents = np.repeat(np.arange(self._size, dtype=np.int32), ends - starts)[order]
         self._counts = counts[order]
         self._begins = np.concatenate(([0], np.cumsum(frequencies)))
-
-        lengths = pool.lengths[positions]
-        mean_length = int(lengths.sum()) / self._size if len(tokens) else 1.0
-        self._norms = K1 * (1 - B + B * lengths / mean_length)
+        self._norms = _norms(pool.lengths[positions])
 
     def scores(self, query: Iterable[str]) -> NDArray[np.float64]:
         """Scores of all documents, shape (number of documents,): `BM25Okapi(documents).get_scores(query)`.
@@ -198,19 +225,19 @@ class Lexical:
     """BM25 over some texts, as a benchmark's own retriever tokenises them and breaks ties.
 
     Attributes:
-        haystack: the texts, in the order in which the benchmark indexes them.
+        scores: gives the scores of the texts, in the order in which the benchmark indexes them, from a query's tokens.
         tokenize, ranking: the benchmark's; see `tokenize` and `rank` of `memory.Bench`.
         places: intp (n,), where each of them stands among the texts that were asked about; None: in the same order.
     """
 
-    haystack: Haystack
+    scores: Callable[[list[str]], NDArray[np.float64]]
     tokenize: Callable[[str], list[str]]
     ranking: Callable[[NDArray[np.float64]], NDArray[np.intp]]
     places: NDArray[np.intp] | None = None
 
     def rank(self, query: str) -> NDArray[np.intp]:
         """Positions of all texts, best first, shape (n,)."""
-        order = self.ranking(self.haystack.scores(self.tokenize(query)))
+        order = self.ranking(self.scores(self.tokenize(query)))
         return order if self.places is None else self.places[order]
 
 
@@ -240,6 +267,12 @@ def _number_by_appearance(
 def _join(values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int32]:
     parts = [values[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return np.concatenate(parts) if parts else values[:0]
+
+
+def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What each document's length adds to a count, by BM25's saturation."""
+    words = int(lengths.sum())
+    return np.asarray(K1 * (1 - B + B * lengths / (words / len(lengths) if words else 1.0)))
 
 
 @lru_cache(maxsize=64)

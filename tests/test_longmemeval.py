@@ -407,7 +407,7 @@ def test_another_content_in_the_same_place_is_read_anew(tmp_path: Path) -> None:
 def test_what_is_left_of_an_interrupted_run_does_no_harm(tmp_path: Path, cache: Path) -> None:
     raw = question({"answer_a": EVIDENCE})
     suite(tmp_path, [raw])
-    (folder,) = cache.glob("longmemeval/*.1")
+    (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
     (folder / "summary.json").unlink()
     assert suite(tmp_path, [raw]).haystack("q1")[0].text == "one two"
 
@@ -415,7 +415,7 @@ def test_what_is_left_of_an_interrupted_run_does_no_harm(tmp_path: Path, cache: 
 def test_datasets_opens_what_is_kept(tmp_path: Path, cache: Path) -> None:
     datasets = pytest.importorskip("datasets")
     suite(tmp_path, [question({"answer_a": EVIDENCE})])
-    (folder,) = cache.glob("longmemeval/*.1")
+    (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
     assert datasets.Dataset.from_file(str(folder / "questions.arrow"))["session"][0] == ["answer_a"]
 
 

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from pytest_engram.cache import cache_dir, cached_arrays, locked, writing
 from pytest_engram.longmemeval.parse import Record, Survey, records
-from pytest_engram.longmemeval.protocol import Granularity, tokenize
+from pytest_engram.longmemeval.protocol import Granularity
 from pytest_engram.okapi import Okapi
 from pytest_engram.suites.base import NotRun
 
-FORMAT = 1  # of what is kept: another one is made anew
+FORMAT = 2  # of what is kept: another one is made anew
 ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
 
 _SESSIONS = pa.schema(
@@ -181,15 +181,11 @@ class Asked(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """A haystack as the official code indexes it; all lists are in its order.
-
-    `positions` are those of the texts among all different ones, for the index over them.
-    """
+    """A haystack as the official code indexes it; all lists are in its order."""
 
     ids: list[str]
     texts: list[str]
     times: list[float]
-    positions: list[int]
 
 
 class Store:
@@ -220,26 +216,41 @@ class Store:
         """A haystack."""
         rows, times = self._of(asked, "rows"), self._of(asked, "times")
         if self._granularity == "session":
-            return Documents(self.ids(asked), [decode(self._text(row)) for row in rows], times, rows)
-        texts: list[str] = []
-        repeated: list[float] = []
-        positions: list[int] = []
-        for row, time in zip(rows, times, strict=True):
-            turns = self._turns(row)
-            start = int(self._first_turns[row])
-            texts += turns
-            repeated += [time] * len(turns)
-            positions += range(start, start + len(turns))
-        return Documents(self.ids(asked), texts, repeated, positions)
+            return Documents(self.ids(asked), [decode(self._text(row)) for row in rows], times)
+        said = [self._turns(row) for row in rows]
+        texts = [text for turns in said for text in turns]
+        return Documents(self.ids(asked), texts, [t for t, turns in zip(times, said, strict=True) for _ in turns])
+
+    def bm25(self, asked: Asked, query: list[str]) -> NDArray[np.float64]:
+        """The official BM25's scores of a haystack's documents, in its order, for a query given as its tokens."""
+        okapi, averages = self._counted
+        return okapi.scores_once(query, self._positions(asked), float(averages[asked.row]))
+
+    def count(self) -> None:
+        """Count all texts for `bm25`, if that was not done before."""
+        _ = self._counted
 
     @cached_property
-    def okapi(self) -> Okapi:
-        """All different texts, counted for the official BM25: once, then mapped."""
+    def _counted(self) -> tuple[Okapi, NDArray[np.float64]]:
+        """All different texts, counted, and the average idf of each haystack, which is dear."""
 
         def count() -> Mapping[str, NDArray[Any]]:
-            return Okapi.build(map(tokenize, self._texts())).to_arrays()
+            okapi = Okapi.build_split(self._texts())
+            averages = np.zeros(sum(map(len, self._questions["id"])))
+            for asked in self.questions.values():
+                averages[asked.row] = okapi.haystack(self._positions(asked)).average_idf
+            return {**okapi.to_arrays(), "averages": averages}
 
-        return Okapi.from_arrays(cached_arrays(self._folder, f"bm25-{self._granularity}", count))
+        arrays = cached_arrays(self._folder, f"bm25-{self._granularity}", count)
+        return Okapi.from_arrays(arrays), arrays["averages"]
+
+    def _positions(self, asked: Asked) -> list[int]:
+        """The places of a haystack's documents among all different texts."""
+        rows = self._of(asked, "rows")
+        if self._granularity == "session":
+            return rows
+        firsts = self._first_turns
+        return [place for row in rows for place in range(int(firsts[row]), int(firsts[row + 1]))]
 
     @cached_property
     def _questions(self) -> dict[str, list[pa.Array]]:

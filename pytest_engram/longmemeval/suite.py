@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -163,9 +164,8 @@ class SessionSuite(Suite):
         key = self._keys.get(tuple(texts))
         if key is None or self._store is None:
             return None
-        haystack = self._haystack(key)
-        counted = self._store.okapi.haystack(haystack.documents.positions)
-        return Lexical(counted, protocol.tokenize, protocol.rank, haystack.places)
+        scores = partial(self._store.bm25, self._store.questions[key])
+        return Lexical(scores, protocol.tokenize, protocol.rank, self._haystack(key).places)
 
     def examine(self, question: Question, probe: Probe) -> Score:
         """Score one question.

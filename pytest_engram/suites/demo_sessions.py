@@ -31,7 +31,7 @@ def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (nothing is 
     sha256 = hashlib.sha256(json.dumps(found).encode()).hexdigest()
     try:
         folder = store.keep("demo_sessions", sha256, lambda: map(record, found))
-        _ = store.Store(folder, spec.granularity).okapi
+        store.Store(folder, spec.granularity).count()
     except CacheError as error:
         raise NotRun(str(error)) from None
     return folder

@@ -54,7 +54,7 @@ def keep(file: Path, shown: str, granularity: Granularity) -> Path:
     """
     try:
         folder = store.prepare(file, shown)
-        _ = store.Store(folder, granularity).okapi
+        store.Store(folder, granularity).count()
     except CacheError as error:
         raise NotRun(str(error)) from None
     return folder
