@@ -18,7 +18,8 @@ from pytest_engram.calibrate import Settings, settings_for
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 
 _TOKEN = re.compile(r"[^\W\d_][\w.&'’-]*")
-_OPENERS = re.compile(r"the|a|an|in|on|at|since|after|before|by|from|until|during|as|for|this|that|now", re.IGNORECASE)
+_OPENING = re.compile(r"(?:\s*\d+[.):])?\s*(?:In|On|At|Since|After|Before|By|From|Until|During|As)\s[^,.]{1,60},")
+_NO_NAME = re.compile(r"the|a|an|this|that|these|those|now|in|on|at|since|for|as", re.IGNORECASE)
 
 
 class Tide:
@@ -94,14 +95,15 @@ class Tide:
 
 
 def first_name(text: str) -> str:
-    """The first run of capitalised words that is not just a sentence's opening; empty where there is none."""
+    """The first run of capitalised words, an opening ("Since May, ...") aside; empty where there is none."""
+    head = text[:200]
+    opening = _OPENING.match(head)
     name: list[str] = []
-    for token in _TOKEN.findall(text[:200]):
-        capital = token[0].isupper() and not (not name and _OPENERS.fullmatch(token))
-        if name and not capital:
-            break
-        if capital:
+    for token in _TOKEN.findall(head[opening.end() :] if opening else head):
+        if token[0].isupper() and (name or not _NO_NAME.fullmatch(token)):
             name.append(token.removesuffix("'s").removesuffix("’s").rstrip("."))
+        elif name:
+            break
     return " ".join(name).casefold()
 
 
