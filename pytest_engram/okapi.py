@@ -45,6 +45,8 @@ class Okapi:
         self._arrays = {name: np.asarray(arrays[name]) for name in _ARRAYS}
         self.starts, self.tokens, self.counts, self.lengths, self.words, self.word_starts = self._arrays.values()
         self.scratch = np.empty(len(self.word_starts) - 1, dtype=np.int32)  # scratch of all haystacks
+        self._asked = np.zeros(len(self.word_starts) - 1, dtype=np.bool_)  # scratch of `scores_once`, cleared after use
+        self._numbers: dict[str, int | None] = {}  # of tokens that were asked for
         # Single elements are read several times as fast through a view as through an array.
         self._views = self.word_starts.data, self.words.data
 
@@ -147,27 +149,36 @@ class Okapi:
             average_idf: what its `Haystack.average_idf` said.
         """
         chosen = np.asarray(positions, dtype=np.intp)
+        known = [number for token in query if (number := self.number(token)) is not None]
+
+        # Documents that follow each other in the pool are read as one piece.
+        first = np.flatnonzero(np.diff(chosen, prepend=-2) != 1)
+        last = np.append(first[1:], len(chosen))[: len(first)] - 1
         starts, ends = self.starts[chosen], self.starts[chosen + 1]
-        tokens = _join(self.tokens, starts, ends)
-        counts = _join(self.counts, starts, ends)
-        documents = np.repeat(np.arange(len(chosen)), ends - starts)
-        norms = _norms(self.lengths[chosen])
+        tokens = _join(self.tokens, starts[first], ends[last])
+        self._asked[known] = True
+        hits = np.flatnonzero(self._asked[tokens])
+        self._asked[known] = False
+
+        tokens = tokens[hits]
+        counts = _join(self.counts, starts[first], ends[last])[hits]
+        documents = np.searchsorted(np.cumsum(ends - starts), hits, side="right")
+        weights = counts * (K1 + 1) / (counts + _norms(self.lengths[chosen])[documents])
         scores = np.zeros(len(chosen))
-        for token in query:
-            number = self.number(token)
-            posting = np.flatnonzero(tokens == number) if number is not None else ()
-            if len(posting):
-                at, count = documents[posting], counts[posting]
-                idf = _idf(len(chosen))[len(posting)]
-                scores[at] += (idf if idf >= 0 else EPSILON * average_idf) * (count * (K1 + 1) / (count + norms[at]))
+        for number in known:
+            posting = np.flatnonzero(tokens == number)
+            idf = _idf(len(chosen))[len(posting)]
+            scores[documents[posting]] += (idf if idf >= 0 else EPSILON * average_idf) * weights[posting]
         return scores
 
     def number(self, token: str) -> int | None:
         """The token's number, or None if no text of the pool has it."""
-        wanted = _encode(token)
-        size = len(self.word_starts) - 1
-        place = bisect_left(range(size), wanted, key=self._word)
-        return place if place < size and self._word(place) == wanted else None
+        if token not in self._numbers:
+            wanted = _encode(token)
+            size = len(self.word_starts) - 1
+            place = bisect_left(range(size), wanted, key=self._word)
+            self._numbers[token] = place if place < size and self._word(place) == wanted else None
+        return self._numbers[token]
 
     def _word(self, number: int) -> bytes:
         starts, words = self._views

@@ -250,7 +250,7 @@ class Store:
         if self._granularity == "session":
             return rows
         firsts = self._first_turns
-        return [place for row in rows for place in range(int(firsts[row]), int(firsts[row + 1]))]
+        return [place for row in rows for place in range(firsts[row], firsts[row + 1])]
 
     @cached_property
     def _questions(self) -> dict[str, list[pa.Array]]:
@@ -261,9 +261,9 @@ class Store:
         return _mapped(self._folder / "sessions.arrow")
 
     @cached_property
-    def _first_turns(self) -> NDArray[np.int64]:
+    def _first_turns(self) -> list[int]:
         turns = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in self._sessions["lengths"]]
-        return np.cumsum(np.concatenate([[0], *turns]), dtype=np.int64)
+        return np.cumsum(np.concatenate([[0], *turns]), dtype=np.int64).tolist()
 
     def _of(self, asked: Asked, column: str) -> list[Any]:
         found: list[Any] = _cell(self._questions[column], asked.row)
