@@ -33,7 +33,7 @@ def compare(
         first: only the first metric of each suite, which decides HIT or MISS.
 
     Returns:
-        `runs`: {label, created, k, encoder} of both. `differs`: what makes the comparison doubtful. `suites`: names in
+        `runs`: {name, created, k, encoder, complete} of both. `differs`: what makes the comparison doubtful. `suites`: names in
         their order. `rows`, one a suite, pair of methods and metric: {suite, metric, method, earlier_method, label,
         n, earlier, later, difference, low, high, p, p_holm, test, better, worse, better_ids, worse_ids,
         only_earlier, only_later, changed}. Values are means over the paired questions; `changed` counts those whose
@@ -67,7 +67,7 @@ def compare(
     _adjust(rows)
     found: Row = finite(
         {
-            "runs": [_described(run) for run in (earlier, later)],
+            "runs": [_described(run, name) for run, name in zip((earlier, later), _names(earlier, later), strict=True)],
             "differs": differs,
             "suites": suites,
             "rows": rows,
@@ -133,8 +133,9 @@ def _row(a: Log, b: Log, suite: str, metric: str, pair: tuple[str, str]) -> Row:
     old, new = before.per_question(), after.per_question()
     shared = [question for question in new if question in old]
     if not shared:
-        sides = {f"{which}: {m.reason}": None for which, m in (("earlier", before), ("later", after)) if m.reason}
-        why = "; ".join(sides) or "no question is in both"
+        sides = [f"{which}: {m.reason}" for which, m in (("earlier", before), ("later", after)) if m.reason]
+        both = [f"both: {before.reason}"] if before.reason == after.reason else sides
+        why = "; ".join(both if sides else ["no question is in both"])
         return {**row, "reason": why, "lost": before.values is not None and (suite, pair[1]) in b.groups}
     first, second = np.array([old[q] for q in shared]), np.array([new[q] for q in shared])
     single = all(m.values is not None and m.values.shape[1] == 1 for m in (before, after))
@@ -165,9 +166,19 @@ def _adjust(rows: list[Row]) -> None:
         row["p_holm"] = p
 
 
-def _described(run: Run) -> Row:
+def _names(earlier: Run, later: Run) -> tuple[str, str]:
+    """The folders' names, with as much of the path as tells them apart."""
+    one, other = earlier.folder.resolve().parts, later.folder.resolve().parts
+    for length in range(1, max(len(one), len(other)) + 1):
+        names = "/".join(one[-length:]), "/".join(other[-length:])
+        if names[0] != names[1]:
+            return names
+    return one[-1], other[-1]
+
+
+def _described(run: Run, name: str) -> Row:
     return {
-        "name": run.folder.name or run.folder.resolve().name,
+        "name": name,
         "created": run.manifest.get("created"),
         "k": run.manifest.get("k"),
         "encoder": (run.manifest.get("encoder") or {}).get("name"),

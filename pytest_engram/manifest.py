@@ -43,7 +43,7 @@ def of(engram: EngramSession, outcomes: Sequence[Outcome], seconds: float) -> di
     planned = items * sum(suite["n"] for suite in suites.values())
     encoder = engram.prepared.encoder if engram.prepared else None
     return {
-        "engram": _version("pytest-engram"),
+        "engram": version_of("pytest-engram"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "duration_s": round(seconds, 3),
         "k": options.k,
@@ -56,7 +56,7 @@ def of(engram: EngramSession, outcomes: Sequence[Outcome], seconds: float) -> di
         "planned": planned,
         "ran": len(outcomes),
         "complete": len(outcomes) == planned,
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: version_of(name) for name in PACKAGES},
         "git": _git(engram.config.rootpath),
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": _cores()},
     }
@@ -79,7 +79,8 @@ def describe(suite: Suite) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """The installed version of a package; None where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

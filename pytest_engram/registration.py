@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +70,10 @@ def register(paths: Iterable[Path], lock: Path | None = None) -> list[tuple[Path
         SuiteError: a suite file is wrong; nothing is written.
         LockError: a lock can't be read, or a path lies outside the lock's folder.
     """
-    suites: list[tuple[MicroSuite, Path, str]] = []
-    for place in paths:
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if (suite := _load(path)) is not None:
-                target = lock or find_lock(path) or (place if place.is_dir() else place.parent) / LOCK
-                suites.append((suite, target, status(suite)))
+    suites = [
+        (suite, lock or find_lock(suite.path) or (place if place.is_dir() else place.parent) / LOCK, status(suite))
+        for place, suite in _suites(paths)
+    ]
     contents: dict[Path, dict[str, dict[str, str]]] = {}
     for suite, target, _ in suites:
         content = contents.setdefault(target, _read(target) if target.exists() else {})
@@ -88,9 +86,29 @@ def register(paths: Iterable[Path], lock: Path | None = None) -> list[tuple[Path
     return [(suite.path, before) for suite, _, before in suites]
 
 
+def statuses(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Each micro-test suite under `paths`, and its status. Nothing is written.
+
+    Raises:
+        SuiteError: a suite file is wrong.
+        LockError: a lock can't be read.
+    """
+    return [(suite.path, status(suite)) for _, suite in _suites(paths)]
+
+
 def find_lock(path: Path) -> Path | None:
     """The nearest `engram.lock` in the folders above a suite file, else None."""
     return next((folder / LOCK for folder in path.resolve().parents if (folder / LOCK).is_file()), None)
+
+
+def _suites(paths: Iterable[Path]) -> Iterator[tuple[Path, MicroSuite]]:
+    """Each suite, with the one of `paths` that it was found under."""
+    from pytest_engram.suites.files import walk
+
+    for place in paths:
+        for path in walk(place) if place.is_dir() else [place]:
+            if (suite := _load(path)) is not None:
+                yield place, suite
 
 
 def _load(path: Path) -> MicroSuite | None:

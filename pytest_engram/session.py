@@ -16,7 +16,7 @@ from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method
 from pytest_engram.options import SEED, Options, argument_paths
 from pytest_engram.runlog import Outcome
 from pytest_engram.suites.base import Question, Score, Suite
-from pytest_engram.suites.files import SUFFIXES, is_suite
+from pytest_engram.suites.files import SUFFIXES, is_suite, walk
 
 if TYPE_CHECKING:
     from pytest_engram.encoders import EmbeddingStore
@@ -136,7 +136,7 @@ class EngramSession:
         found: dict[Path, None] = {}
         for path in argument_paths(self.config):
             if path.is_dir() and self.options.methods:
-                found.update(dict.fromkeys(p for p in _walk(path, ignored) if is_suite(p)))
+                found.update(dict.fromkeys(p for p in walk(path, ignored) if is_suite(p)))
             elif is_suite(path):
                 found[path.resolve()] = None
         return list(found)
@@ -370,20 +370,6 @@ def shipped_cases() -> Path:
     from importlib.resources import files
 
     return Path(str(files(CASES)))
-
-
-def _walk(folder: Path, ignored: tuple[str, ...]) -> list[Path]:
-    from fnmatch import fnmatch
-
-    found: list[Path] = []
-    for path in sorted(folder.iterdir()):
-        if path.is_dir():
-            virtual_environment = (path / "pyvenv.cfg").is_file()
-            if not virtual_environment and not any(fnmatch(path.name, pattern) for pattern in ignored):
-                found += _walk(path, ignored)
-        elif path.suffix in SUFFIXES:
-            found.append(path.resolve())
-    return found
 
 
 def _is_shipped(info: Method) -> bool:

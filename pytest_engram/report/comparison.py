@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.report.captions import sentence
-from pytest_engram.report.document import INTERVALS, TESTS, TITLES, Block, Grid, Heading, Items, Text
+from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text
 from pytest_engram.report.wording import difference, number, p_value
 
 Row = Mapping[str, Any]
@@ -37,9 +36,9 @@ def blocks(comparison: Row) -> Iterator[Block]:
 
 
 def _run(run: Row) -> str:
-    parts = [run["name"], f"made {run['created']}" if run["created"] else "", f"k = {run['k']}"]
-    parts.append(f"encoder {run['encoder']}" if run["encoder"] else "no encoder")
-    return sentence([*parts, "incomplete" if run["complete"] is False else ""])
+    made = f" ({run['created']})" if run["created"] else ""
+    encoder = f"encoder {run['encoder']}" if run["encoder"] else "no encoder"
+    return f"{run['name']}{made}, k = {run['k']}, {encoder}{', incomplete' * (run['complete'] is False)}."
 
 
 def _title(metric: str) -> str:
@@ -47,14 +46,14 @@ def _title(metric: str) -> str:
 
 
 def _grid(suite: str, rows: list[Row], tests: int) -> Grid:
-    headers = ["method", "metric", "n", "earlier", "later", "difference", "better", "worse", "p", "p (Holm)", "test"]
+    headers = ["method", "metric", "n", "earlier", "later", "difference", "p", "p (Holm)", "better", "worse", "test"]
     grid = Grid(suite, "The same questions, later minus earlier.", headers)
     for row in rows:
-        counts = [str(row["better"]), str(row["worse"]), p_value(row["p"]), p_value(row["p_holm"]), TESTS[row["test"]]]
+        counts = [p_value(row["p"]), p_value(row["p_holm"]), str(row["better"]), str(row["worse"]), TESTS[row["test"]]]
         means = [number(row["earlier"]), number(row["later"]), difference(row)]
         grid.rows.append([row["label"], _title(row["metric"]), str(row["n"]), *means, *counts])
-    holm = f"Holm: over the {tests} tests of this comparison." if tests > 1 else ""
-    grid.below = [f"{INTERVALS.partition(';')[0]}, of the difference by the bootstrap. {holm}".strip()]
+    holm = f" Holm: over the {tests} tests of this comparison." if tests > 1 else ""
+    grid.below = [f"Square brackets: 95% interval of the difference, by the bootstrap.{holm}"]
     return grid
 
 
@@ -82,6 +81,7 @@ def to_terminal(comparison: Row, width: int, colour: bool) -> str:
         elif isinstance(block, Text):
             page.text(block.text)
         elif isinstance(block, Items):
+            page.lines.append("")
             for head, text in block.items:
                 page.text(f"{head}: {text}", indent="  ")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -20,13 +21,32 @@ Location = tuple[str | int, ...]
 
 
 def is_suite(path: Path) -> bool:
-    """Whether a file is a suite: YAML with a top-level `engram:` key. Told without a YAML parser, so that it is cheap."""
+    """Whether a file is a suite: YAML with a top-level `engram:` key. Told without a YAML parser, to be cheap."""
     if path.suffix not in SUFFIXES:
         return False
     try:
         return _MARK.search(path.read_bytes()) is not None
     except OSError:
         return False
+
+
+# Where pytest does not look either: its default for `norecursedirs`.
+IGNORED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+
+
+def walk(folder: Path, ignored: Sequence[str] = IGNORED) -> list[Path]:
+    """The YAML files under a folder, in the order in which pytest finds them; virtual environments are left out."""
+    from fnmatch import fnmatch
+
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            virtual_environment = (path / "pyvenv.cfg").is_file()
+            if not virtual_environment and not any(fnmatch(path.name, pattern) for pattern in ignored):
+                found += walk(path, ignored)
+        elif path.suffix in SUFFIXES:
+            found.append(path.resolve())
+    return found
 
 
 class Lines:

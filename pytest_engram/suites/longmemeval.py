@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -28,9 +30,13 @@ class Spec(SessionSpec):
 
     @property
     def file(self) -> str:
-        """The file's name, without a suffix. The oracle file is called the same in both releases."""
-        cleaned = self.release == "cleaned" and self.split != "oracle"
-        return f"longmemeval_{self.split}{'_cleaned' if cleaned else ''}"
+        """The file's name, without a suffix."""
+        return _stem(self.split, self.release)
+
+
+def _stem(split: str, release: str) -> str:
+    # The oracle file is called the same in both releases.
+    return f"longmemeval_{split}{'_cleaned' if release == 'cleaned' and split != 'oracle' else ''}"
 
 
 def prepare(spec: Spec, data: Path | None) -> Path:
@@ -39,11 +45,15 @@ def prepare(spec: Spec, data: Path | None) -> Path:
     Raises:
         NotRun: it can't be had, or is not what it should be.
     """
-    names = [f"{spec.file}.json", spec.file]
-    # On the hub, the original files have no suffix.
-    on_hub = locations.HubFile(REPOSITORIES[spec.release], names[spec.release == "original"])
-    file, shown = locations.locate([f"longmemeval/{name}" for name in names], data, on_hub)
+    file, shown = _locate(spec.split, spec.release, data)
     return keep(file, shown, spec.granularity)
+
+
+def _locate(split: str, release: str, data: Path | None) -> tuple[Path, str]:
+    names = [f"{_stem(split, release)}.json", _stem(split, release)]
+    # On the hub, the original files have no suffix.
+    on_hub = locations.HubFile(REPOSITORIES[release], names[release == "original"])
+    return locations.locate([f"longmemeval/{name}" for name in names], data, on_hub)
 
 
 def keep(file: Path, shown: str, granularity: Granularity) -> Path:
@@ -64,6 +74,18 @@ def load(spec: Spec, path: Path, prepared: Path | None) -> SessionSuite:
     """The suite; with `prepared` None, its questions alone, by their committed ids."""
     official = OFFICIAL.get((spec.split, spec.release))
     return SessionSuite(spec, path, prepared, shown=f"{spec.file}.json", official=official)
+
+
+def copies(data: Path | None) -> Iterator[tuple[str | None, Path]]:
+    """The sha256 of the official file, where it is known, and its copy; for each that `prepare` would find."""
+    found: set[Path] = set()
+    for release in REPOSITORIES:
+        for split in ("s", "m", "oracle"):
+            with suppress(NotRun):
+                file, _ = _locate(split, release, data)
+                if file not in found:
+                    found.add(file)
+                    yield OFFICIAL.get((split, release)), file
 
 
 def oddities(file: Path) -> list[str]:

