@@ -212,3 +212,12 @@ def test_percentiles_agree_with_scipy(values: list[float], data) -> None:
     position = data.draw(st.integers(0, len(values) - 1))
     others = values[:position] + values[position + 1 :]
     assert percentile(values, position) == pytest.approx(percentileofscore(others, values[position], "mean"), abs=0.005)
+
+
+def test_incoming_support_of_a_star(tmp_path: Path) -> None:
+    """Sixty facts that are like nothing but the fact in their middle: all of them name it."""
+    vectors = np.eye(61)
+    vectors[60] = 1.0
+    score = run(load(tmp_path, HUBS), WithSupport, SimpleNamespace(embed=lambda _: vectors))["everything"]
+    assert score.fields["in_lists"] == 60
+    assert score.fields["percentile_incoming"] == 100.0

@@ -21,8 +21,8 @@ What an item leaves in the run log, beside the fields that every item has:
 * `fields`, by family: `axis` (every case with a belief and an update); `also_lost`, how many further values were not
   returned (`keep_both`, where there are any); `one_by_one`, the ids after writing one entry a call, where they differ
   (`sites`); `support_original`, `support_update`, `original`, `update` (`density`); `percentile_mutual`,
-  `percentile_plain`, `percentile_method` (0 to 100, share of the other facts with less support), `neighbours`, and
-  `in_lists`, the number of facts that have it among their nearest (`hub`).
+  `percentile_plain`, `percentile_incoming`, `percentile_method` (0 to 100, share of the other facts with less support),
+  `neighbours`, and `in_lists`, the number of facts that have it among their nearest (`hub`).
 
 The flip point of a method on a case at one web size is the smallest `backers` from which the winner is `update`; it
 flips back where a later level's winner is another one. Only levels whose `winner` is not null count.

@@ -76,21 +76,27 @@ class Hubs(MicroSuite):
         return [*self._background, *self._hubs.values()], []
 
     def examine(self, question: Question, probe: Probe) -> Score:  # noqa: ARG002 (its haystack says it all)
-        """Percentiles of the hub's support: over mutual neighbours, over plain ones, and the method's own."""
+        """Percentiles of the hub's support: over mutual neighbours, over plain ones, and the method's own.
+
+        And, to tell hubs from crowds, over all facts that count it among their nearest (its k-occurrences, the usual
+        measure of a hub: Radovanović et al. 2010).
+        """
         found = support_of(probe.memory())
         if found is None:
             return Score(metrics={"correct": None}, missing={"correct": NO_SUPPORT})
         from pytest_engram import graph
 
         vectors = probe.bench.embed([entry.text for entry in probe.entries])
-        near, _ = graph.nearest(vectors, self.spec.neighbours)
+        near, similarity = graph.nearest(vectors, self.spec.neighbours)
         hub = len(probe.entries) - 1
         mutual = percentile(graph.support(vectors, self.spec.neighbours), hub)
         plain = percentile(graph.knn_support(vectors, self.spec.neighbours), hub)
+        incoming = [float(similarity[near == i].sum()) for i in range(len(near))]
         own = percentile([found[entry.id] for entry in probe.entries], hub)
         fields: dict[str, Any] = {
             "percentile_mutual": mutual,
             "percentile_plain": plain,
+            "percentile_incoming": percentile(incoming, hub),
             "percentile_method": own,
             "in_lists": int((near == hub).sum()),
         }
