@@ -598,7 +598,7 @@ class TestTerminal:
         shown = terminal(results, 120, colour=False)
         found = row(results, "loom")
         assert f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]" in shown
-        assert "Loom − Dense" in shown
+        assert "Loom minus" in shown
         assert "Verdicts" in shown
         assert "not run: lme_s: no data here" in shown
 

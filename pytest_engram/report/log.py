@@ -130,7 +130,7 @@ class Log:
                 for outcome in group:
                     names.update(dict.fromkeys(outcome.metrics))
                     if micro:
-                        if outcome.winner is not None and outcome.expected != "both":
+                        if _asks_for_decision(outcome):
                             names.setdefault(DECIDED)
                         names.update(dict.fromkeys(m for m in MEASURES if outcome.fields.get(m) is not None))
             self._metrics[suite] = list(names)
@@ -227,10 +227,17 @@ def in_order(outcomes: Iterable[Outcome], results: Mapping[str, Any]) -> list[Ou
     return sorted(outcomes, key=lambda o: (suites[o.suite], o.item, o.question_id, methods[o.method], o.seed))
 
 
+def _asks_for_decision(outcome: Outcome) -> bool:
+    # Where nothing contradicts (keep-both), or something else is measured (a score without an expected side), a side
+    # that comes back alone decides nothing.
+    elsewhere = outcome.expected is None and "correct" in outcome.metrics
+    return outcome.winner is not None and outcome.expected != "both" and not elsewhere
+
+
 def _value(outcome: Outcome, metric: str) -> float | None:
     if metric in outcome.metrics:
         return outcome.metrics[metric]
-    if metric == DECIDED and outcome.winner is not None and outcome.expected != "both":
+    if metric == DECIDED and _asks_for_decision(outcome):
         return float(outcome.winner in ("belief", "update"))
     if metric in MEASURES:
         found = outcome.fields.get(metric)

@@ -129,7 +129,7 @@ def flip_points(results: Row) -> str:
     suites = [
         suite["suite"]
         for suite in results["suites"]
-        if len({row["backers"] for row in results["curves"] if row["suite"] == suite["suite"]}) > 2
+        if len({row["backers"] for row in results["curves"] if row["suite"] == suite["suite"]}) > 3
     ]
     # The headline stands first.
     suites.sort(

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_engram.report import captions
 from pytest_engram.report.document import Grid
+from pytest_engram.report.pairs import GRADED
 from pytest_engram.report.wording import NONE, difference, flip_points, number, p_value
 
 Row = dict[str, Any]
@@ -41,7 +42,7 @@ def terminal(results: Row, width: int, colour: bool) -> str:
     page.not_run(nothing)
     differences = _differences(results)
     if differences.rows:
-        page.heading("Paired differences")
+        page.heading(differences.title)
         page.table(differences, keep=1)
     if results["verdicts"]:
         page.heading("Verdicts")
@@ -54,7 +55,7 @@ def terminal(results: Row, width: int, colour: bool) -> str:
         page.table(micro, keep=2)
         page.reasons(micro)
     page.not_run(nothing)
-    for flips in _flips(results):
+    for flips in _flips(results)[:1]:
         page.heading(flips.title)
         page.table(flips, keep=1)
     return "\n".join(page.lines).rstrip() + "\n"
@@ -165,13 +166,15 @@ def _overview(results: Row) -> tuple[Grid, dict[str, list[str]]]:
 def _differences(results: Row) -> Grid:
     """The named methods against everything that they were compared with, on each suite's first metric."""
     first = {suite["suite"]: suite["metrics"][0] for suite in results["suites"] if suite["metrics"]}
-    named = {m["method"] for m in results["methods"] if m["named"]}
-    grid = Grid("", "", ["comparison", "on", "difference", "p", "p (Holm)"])
+    named = {m["method"]: m["label"] for m in results["methods"] if m["named"]}
+    alone = len(named) == 1
+    title = f"Paired differences: {next(iter(named.values()))} minus …" if alone else "Paired differences"
+    grid = Grid(title, "", ["", "on", "n", "difference", "p", "p (Holm)"])
     for row in results["paired"]:
         if row["method"] in named and row["metric"] == first[row["suite"]]:
-            where = f"{row['suite']} {row['metric']} (n = {row['n']})"
-            who = f"{row['label']} − {row['baseline_label']}"
-            grid.rows.append([who, where, difference(row), p_value(row["p"]), p_value(row["p_holm"])])
+            who = row["baseline_label"] if alone else f"{row['label']} − {row['baseline_label']}"
+            p, holm = p_value(row["p"]), p_value(row["p_holm"])
+            grid.rows.append([who, row["suite"], str(row["n"]), difference(row), p, holm])
     return grid
 
 
@@ -198,8 +201,10 @@ def _micro(results: Row) -> tuple[Grid, dict[str, list[str]]]:
     return grid, nothing
 
 
-def _flips(results: Row) -> Iterator[Grid]:
-    for suite in results["suites"]:
+def _flips(results: Row) -> list[Grid]:
+    """The flip points of every suite with several web sizes, the headline first."""
+    grids: list[Grid] = []
+    for suite in sorted(results["suites"], key=lambda suite: suite["family"] != GRADED):
         rows = [row for row in results["flip_summary"] if row["suite"] == suite["suite"]]
         webs = sorted({row["web"] for row in rows})
         if len(webs) < 2:
@@ -214,7 +219,8 @@ def _flips(results: Row) -> Iterator[Grid]:
             if any((method["method"], web) in by for web in webs):
                 points = [by.get((method["method"], web)) for web in webs]
                 grid.rows.append([method["label"], *(flip_points(p) if p else NONE for p in points)])
-        yield grid
+        grids.append(grid)
+    return grids
 
 
 def _plain(text: str) -> str:
