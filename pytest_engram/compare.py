@@ -33,13 +33,13 @@ def compare(
         first: only the first metric of each suite, which decides HIT or MISS.
 
     Returns:
-        `runs`: {name, created, k, encoder, complete} of both. `differs`: what makes the comparison doubtful. `suites`: names in
-        their order. `rows`, one a suite, pair of methods and metric: {suite, metric, method, earlier_method, label,
-        n, earlier, later, difference, low, high, p, p_holm, test, better, worse, better_ids, worse_ids,
-        only_earlier, only_later, changed}. Values are means over the paired questions; `changed` counts those whose
-        returned ids differ; `only_earlier` and `only_later` count questions that the other run did not measure.
-        `skipped`: {suite, metric, method, reason, lost} where there is nothing to compare; `lost`: the later run asked,
-        and has no number where the earlier one had.
+        `runs`: {name, created, k, encoder, complete} of both. `differs`: what makes the comparison doubtful. `suites`:
+        names in their order. `rows`, one a suite, pair of methods and metric: {suite, metric, method, earlier_method,
+        label, n, earlier, later, difference, low, high, p, p_holm, test, better, worse, smallest_difference,
+        better_ids, worse_ids, only_earlier, only_later, changed}. Values are means over the paired questions;
+        `changed` counts those whose returned ids differ; `only_earlier` and `only_later` count questions that the
+        other run did not measure. `skipped`: {suite, metric, method, earlier_method, label, reason, lost} where there
+        is nothing to compare; `lost`: the later run asked, and has no number where the earlier one had.
 
     Raises:
         Incomparable: data, k or encoder differ, or the runs have no method or no suite in common.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_engram import here
+from pytest_engram.registration import BEFORE
 from pytest_engram.suites.base import NotRun, Suite, SuiteError
 
 HUB_SECONDS = 5.0
@@ -57,29 +58,26 @@ def _installed() -> Iterator[Check]:
 
     from pytest_engram.manifest import version_of
 
-    yield Check("installed", "ok", "python", ".".join(map(str, sys.version_info[:3])))
-    yield Check("installed", "ok", "pytest-engram", version_of("pytest-engram") or "not installed: run from its source")
+    own = version_of("pytest-engram") or "not installed: run from its source"
+    yield Check("installed", "ok", "pytest-engram", f"{own}, Python {'.'.join(map(str, sys.version_info[:3]))}")
+    fine: list[str] = []
     for line in requires("pytest-engram") or ():
         requirement = Requirement(line)
-        extra = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
         found = version_of(requirement.name)
-        if extra and requirement.name != "openai":
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue  # of an extra
+        if found is not None and requirement.specifier.contains(found, prereleases=True):
+            fine.append(f"{requirement.name} {found}")
             continue
-        if found is None:
-            cure = (
-                "pip install 'pytest-engram[openai]'"
-                if extra
-                else f"pip install '{requirement.name}{requirement.specifier}'"
-            )
-            why = "not installed: needed for --engram-reader=openai:MODEL alone" if extra else "not installed"
-            yield Check("installed", "note" if extra else "bad", requirement.name, why, cure)
-        elif not requirement.specifier.contains(found, prereleases=True):
-            cure = f"pip install '{requirement.name}{requirement.specifier}'"
-            yield Check("installed", "bad", requirement.name, f"{found}, must be {requirement.specifier}", cure)
-        else:
-            yield Check("installed", "ok", requirement.name, found)
-    if version_of("torch"):
-        yield Check("installed", "ok", "torch", version_of("torch") or "")
+        problem = "not installed" if found is None else f"{found}, must be {requirement.specifier}"
+        cure = f"pip install '{requirement.name}{requirement.specifier}'"
+        yield Check("installed", "bad", requirement.name, problem, cure)
+    yield Check("installed", "ok", "packages", ", ".join(fine))
+    yield Check("installed", "ok", "torch", version_of("torch") or "not installed")
+    openai = version_of("openai")
+    missing = "not installed: needed for --engram-reader=openai:MODEL alone"
+    cure = "" if openai else "pip install 'pytest-engram[openai]'"
+    yield Check("installed", "ok" if openai else "note", "openai", openai or missing, cure)
 
 
 def _cached() -> Iterator[Check]:
@@ -117,7 +115,7 @@ def _reachable() -> Iterator[Check]:
 
     what = constants.ENDPOINT
     if constants.HF_HUB_OFFLINE:
-        yield Check("reachable", "note", what, "not asked: HF_HUB_OFFLINE is set", "unset HF_HUB_OFFLINE")
+        yield Check("reachable", "note", what, "not asked: HF_HUB_OFFLINE is set", "unset it to have data fetched")
         return
     answered: list[str] = []
 
@@ -141,7 +139,7 @@ def _reachable() -> Iterator[Check]:
     if told == "yes":
         yield Check("reachable", "ok", what, "yes: what is missing below is fetched by the first run that needs it")
     else:
-        yield Check("reachable", "note", what, told, "local copies and caches are used; see below for what is missing")
+        yield Check("reachable", "note", what, f"{told}; only what is here can be used")
 
 
 def _encoder(data: Path | None, requested: str) -> Iterator[Check]:
@@ -175,13 +173,13 @@ def _prompts(data: Path | None) -> Check:
 
 
 def _data(suites: list[Suite]) -> Iterator[Check]:
+    absent: dict[str, list[str]] = {}
     for suite in suites:
         if suite.kind != "pilot":
             continue
         told = suite.describe()
         if suite.not_run:
-            looked, _, cure = suite.not_run.partition(" Cure: ")
-            yield Check("data", "note", suite.name, f"not here: {looked.replace(_OFFLINE, '').rstrip('.; ')}", cure)
+            absent.setdefault(suite.not_run, []).append(suite.name)
             continue
         origin = f", {told['origin']}" if told.get("origin") else ""
         notes = "; ".join(told.get("notes") or ())
@@ -190,6 +188,9 @@ def _data(suites: list[Suite]) -> Iterator[Check]:
         else:
             word = "official (sha256 agrees)" if told.get("official") else "here"
             yield Check("data", "ok", suite.name, f"{word}{origin}" + (f"; {notes}" if notes else ""))
+    for reason, names in absent.items():
+        looked, _, cure = reason.partition(" Cure: ")
+        yield Check("data", "note", ", ".join(names), f"not here: {looked.replace(_OFFLINE, '').rstrip('.; ')}", cure)
 
 
 _OFFLINE = "HF_HUB_OFFLINE is set, so the hub was not asked"
@@ -221,19 +222,11 @@ def _oddities(data: Path | None) -> Iterator[Check]:
 
 
 def _registered(suites: list[Suite]) -> Check:
-    found: dict[str, list[str]] = {}
-    for suite in suites:
-        if suite.kind == "micro":
-            found.setdefault(str(suite.describe().get("registered")), []).append(suite.name)
-    told = "; ".join(f"{len(names)} {status}" for status, names in found.items())
-    changed = [
-        f"{name} ({status})" for status, names in found.items() if status.startswith("changed") for name in names
-    ]
+    micro = {suite.name: str(suite.describe().get("registered")) for suite in suites if suite.kind == "micro"}
+    changed = [f"{name}: {status}" for name, status in micro.items() if status != BEFORE]
     if changed:
-        return Check(
-            "micro-tests", "note", "registration", ", ".join(changed), "pip install --force-reinstall pytest-engram"
-        )
-    return Check("micro-tests", "ok", "registration", told or "no micro-tests")
+        return Check("micro-tests", "note", "registration", "; ".join(changed), "install the package again")
+    return Check("micro-tests", "ok", "registration", f"all {len(micro)} are as registered")
 
 
 def table(checks: list[Check]) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ class MyMemory:
 
     def search(self, query: str, k: int) -> list[str]:
         """Ids of at most k entries, best first."""
-        newest = {{entry.text.split()[:3].__str__(): entry for entry in self.entries}}
+        newest = {{" ".join(entry.text.split()[:3]): entry for entry in self.entries}}
         wanted = set(query.lower().split())
         best = sorted(newest.values(), key=lambda entry: -len(wanted & set(entry.text.lower().split())))
         return [entry.id for entry in best[:k]]
@@ -71,16 +71,12 @@ cases:
 """
 
 _INI = f"[pytest]\nengram_cases = {CASES}\n"
-_INI_FILES = (
-    "pytest.toml",
-    ".pytest.toml",
-    "pytest.ini",
-    ".pytest.ini",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-    "setup.py",
-)
+# Where pytest finds its root; in the last two, only with a section of its own.
+_INI_FILES = {
+    **dict.fromkeys(("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "setup.py"), ""),
+    "tox.ini": "[pytest]",
+    "setup.cfg": "[tool:pytest]",
+}
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,9 @@ def start(folder: Path) -> Started:
     memory = folder / f"{PLUGIN}.py" if plugin else conftest
     # Without a configuration, pytest takes the folder of the cases for the root and does not see the conftest.py.
     home = folder.resolve()
-    bare = not any((place / name).is_file() for place in (home, *home.parents) for name in _INI_FILES)
+    bare = not any(
+        _configures(place / name, mark) for place in (home, *home.parents) for name, mark in _INI_FILES.items()
+    )
     command = f"python -m pytest -p {PLUGIN}" if plugin else "pytest"
     command += f" --engram-method={METHOD}" + ("" if bare else f" {CASES}")
     files = {memory: _MEMORY.format(method=METHOD, command=command), case: _CASE}
@@ -126,3 +124,7 @@ def start(folder: Path) -> Started:
     if home != Path.cwd():
         command = f"cd {shlex.quote(os.path.relpath(home))} && {command}"
     return Started(written, left, command)
+
+
+def _configures(path: Path, mark: str) -> bool:
+    return path.is_file() and mark in path.read_text(encoding="utf-8", errors="replace")
