@@ -41,7 +41,8 @@ class Outcome:
     hit: bool | None = None
     haystack: int = 0  # number of entries
     query: str = ""
-    gold: list[str] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)  # the right answer, as a person is shown it
+    gold_ids: list[str] = field(default_factory=list)  # those of the returned and the dropped entries that answer
     ceiling: bool | None = None  # whether any entry of the haystack answers
     dropped: list[dict[str, Any]] = field(default_factory=list)  # id, by, why: from the memory's trace
     lost: bool | None = None  # an answer stood in the first k and was dropped in a conflict

@@ -67,6 +67,8 @@ def run(
         else:
             outcome.fields[key] = value
     _put_down_conflicts(suite, question, probe, outcome)
+    met = dict.fromkeys([*outcome.ids, *(str(drop["id"]) for drop in outcome.dropped)])
+    outcome.gold_ids = suite.gold_ids(question, list(met))
     return outcome
 
 

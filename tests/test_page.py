@@ -61,7 +61,7 @@ class Page(HTMLParser):
         return json.loads(self.scripts[0])  # type: ignore[no-any-return]
 
     @property
-    def excerpts(self) -> list[dict[str, str]]:
+    def excerpts(self) -> dict[str, Any]:
         return json.loads(self.scripts[1])  # type: ignore[no-any-return]
 
 
@@ -144,7 +144,7 @@ def test_absent_plots_and_texts_are_left_out(made: Any) -> None:
     html = page.render(results, outcomes, {})
     assert "<img" not in html
     assert "Entries are shown by their ids" in html
-    assert all(not texts for texts in Page(html).excerpts)
+    assert Page(html).excerpts["texts"] == []
 
 
 def test_a_plot_is_an_image_and_can_not_run(html: str) -> None:
@@ -231,11 +231,17 @@ def test_a_lone_surrogate_harms_nothing(made: Any) -> None:
 # --- the questions
 
 
-def unpacked(data: dict[str, Any], texts: list[dict[str, str]]) -> list[dict[str, Any]]:
+NO_TEXTS: dict[str, Any] = {"texts": [], "shared": [{}], "own": {}}
+
+
+def unpacked(data: dict[str, Any], texts: dict[str, Any] = NO_TEXTS) -> list[dict[str, Any]]:
     """The page's questions as its script reads them."""
     strings = data["strings"]
-    found = []
-    for suite, id_, query, haystack, gold, excluded, entries, golden, case, packed in data["questions"]:
+    found: list[dict[str, Any]] = []
+    for number, question in enumerate(data["questions"]):
+        suite, id_, query, haystack, gold, excluded, entries, golden, case, packed = question
+        own = [texts["own"].get(f"{number}.{place}") for place in range(len(entries))]
+        said = [texts["shared"][suite].get(str(e)) if o is None else o for e, o in zip(entries, own, strict=True)]
         for method, seed, state, ms, places, values, *further in packed:
             more = further[0] if further else {}
             ids = [questions.PLACES.index(place) for place in places] if isinstance(places, str) else places
@@ -252,7 +258,7 @@ def unpacked(data: dict[str, Any], texts: list[dict[str, str]]) -> list[dict[str
                     "state": questions.STATES[state],
                     "ms": ms,
                     "ids": [strings[entries[place]] for place in ids],
-                    "texts": [texts[suite].get(str(entries[place])) for place in ids],
+                    "texts": [None if said[place] is None else texts["texts"][said[place]] for place in ids],
                     "golden": [strings[entries[place]] for place in golden],
                     "metrics": dict(zip(data["suites"][suite][2], values, strict=True)),
                     "reason": strings[more["r"]] if "r" in more else "",
@@ -299,16 +305,29 @@ def test_every_outcome_of_the_log_is_on_the_page(made: Any, html: str) -> None:
 def test_the_state_of_an_outcome(status: Any, hit: bool | None, state: str) -> None:
     outcome = Outcome("s", "q", "m", 0, 10, [], {}, status, hit=hit)
     data = questions.pack([outcome], [], [], {}, k=10)
-    assert unpacked(data, [{}])[0]["state"] == state
+    assert unpacked(data)[0]["state"] == state
 
 
-def test_gold_is_known_by_its_id_and_by_the_answer_in_its_text() -> None:
-    by_id = Outcome("s", "q1", "m", 0, 3, ["e1", "e2"], {}, "ok", gold=["e2"])
-    by_text = Outcome("s", "q2", "m", 0, 3, ["e1", "e2"], {}, "ok", gold=["The Oslo"])
+def test_gold_is_known_by_the_log_by_its_id_and_by_the_answer_in_its_text() -> None:
+    def item(question: str, **told: Any) -> Outcome:
+        return Outcome("s", question, "m", 0, 3, ["e1", "e2"], {}, "ok", **told)
+
+    outcomes = [item("q1", gold_ids=["e2"], gold=["Oslo"]), item("q2", gold=["e2"]), item("q3", gold=["The Oslo"])]
     texts = {"s": {"e1": "She moved to oslo.", "e2": "She lives in Leeds."}}
-    first, second = unpacked(questions.pack([by_id, by_text], [], [], texts, k=3), [{}])
-    assert first["golden"] == ["e2"]
-    assert second["golden"] == ["e1"]
+    by_log, by_id, by_text = unpacked(questions.pack(outcomes, [], [], texts, k=3))
+    assert by_log["golden"] == ["e2"]
+    assert by_id["golden"] == ["e2"]
+    assert by_text["golden"] == ["e1"]
+
+
+def test_questions_with_haystacks_of_their_own_have_texts_of_their_own() -> None:
+    outcomes = [Outcome("s", question, "m", 0, 3, ["e1"], {}, "ok", gold=["one"]) for question in ("q1", "q2")]
+    texts = {"s": {"q1/e1": "one", "q2/e1": "two"}}
+    data = questions.pack(outcomes, [], [], texts, k=3)
+    excerpts = json.loads(questions.to_script(questions.excerpts(data, texts, 100)))
+    first, second = unpacked(data, excerpts)
+    assert (first["texts"], first["golden"]) == (["one"], ["e1"])
+    assert (second["texts"], second["golden"]) == (["two"], [])
 
 
 @settings(max_examples=30, deadline=None)
@@ -319,7 +338,7 @@ def test_any_number_of_entries_keeps_its_order(count: int) -> None:
         Outcome("s", "q", "m", 0, count, ids, {}, "ok"),
         Outcome("s", "q", "n", 0, count, ids[::-1], {}, "ok"),
     ]
-    forth, back = unpacked(questions.pack(outcomes, [], [], {}, k=count), [{}])
+    forth, back = unpacked(questions.pack(outcomes, [], [], {}, k=count))
     assert forth["ids"] == ids
     assert back["ids"] == ids[::-1]
 
@@ -329,10 +348,7 @@ def test_excerpts_grow_shorter_until_the_page_is_small_enough(monkeypatch: pytes
     long = {suite: {id_: text + " and so on" * 100 for id_, text in known.items()} for suite, known in texts.items()}
 
     def longest() -> int:
-        return max(
-            (len(t) for known in Page(page.render(results, outcomes, {}, long)).excerpts for t in known.values()),
-            default=0,
-        )
+        return max(map(len, Page(page.render(results, outcomes, {}, long)).excerpts["texts"]), default=0)
 
     assert longest() == 600
     size = len(

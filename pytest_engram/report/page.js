@@ -9,7 +9,7 @@
   const PLACE = Object.fromEntries(PLACES.map((c, i) => [c, i]));
 
   const data = JSON.parse(document.getElementById("data").textContent);
-  const excerpts = JSON.parse(document.getElementById("excerpts").textContent); // one {entry: text} a suite
+  const excerpts = JSON.parse(document.getElementById("excerpts").textContent);
   const { strings, methods, suites } = data;
   const get = (id) => document.getElementById(id);
 
@@ -153,15 +153,19 @@
 
   // --- one question
 
+  /** The beginning of an entry, or undefined where its text was not at hand. */
+  function textOf(q, place) {
+    return excerpts.texts[excerpts.own[`${q.index}.${place}`] ?? excerpts.shared[q.suite][q.entries[place]]];
+  }
+
   function entry(q, place, ...further) {
     const id = strings[q.entries[place]];
-    const text = excerpts[q.suite][q.entries[place]];
+    const text = textOf(q, place);
     const gold = q.golden.has(place);
-    const byId = gold && q.gold.some((g) => g === q.entries[place]);
     return el("li", { class: gold ? "gold" : false },
       text === undefined ? el("code", { dir: "auto" }, id) : el("span", { dir: "auto" }, text),
       text === undefined ? null : el("code", { class: "id" }, id),
-      gold ? el("span", { class: "badge" }, byId ? "gold" : "has the answer") : null, ...further);
+      gold ? el("span", { class: "badge" }, "gold") : null, ...further);
   }
 
   function placesOf(packed) {
@@ -176,7 +180,7 @@
     const card = el("section", { class: "card" },
       el("h4", {}, methods[method][1], several ? el("span", { class: "soft" }, ` seed ${seed}`) : null, " ",
         el("span", { class: `mark ${kind}` }, STATES[code])));
-    const facts = names.map((name, i) => (values[i] === null || values[i] === undefined ? null : `${name} ${values[i]}`)).filter(Boolean);
+    const facts = names.map((name, i) => (values[i] === null || values[i] === undefined ? null : `${name}: ${values[i]}`)).filter(Boolean);
     if (further.w !== undefined) facts.push(`winner: ${strings[further.w]}`);
     facts.push(`${ms} ms`);
     card.append(el("p", { class: "numbers" }, facts.join(" · ")));
@@ -186,9 +190,8 @@
     if (further.d) {
       card.append(el("h5", {}, "Dropped in a conflict", further.l ? el("span", { class: "mark bad" }, "the answer was lost") : null));
       card.append(el("ul", { class: "ids dropped" }, ...further.d.map(([place, by, why, rank]) => {
-        const winner = excerpts[q.suite][q.entries[by]];
         return entry(q, place, el("span", { class: "why" }, rank === undefined ? "for " : `at rank ${rank}, for `,
-          el("q", { dir: "auto" }, winner ?? strings[q.entries[by]]),
+          el("q", { dir: "auto" }, textOf(q, by) ?? strings[q.entries[by]]),
           strings[why] ? ": " : "", strings[why]));
       })));
     }
@@ -202,10 +205,7 @@
   function detail(q) {
     const facts = el("dl", { class: "about" });
     const fact = (name, value) => value && facts.append(el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-    fact("Gold", q.gold.length ? el("bdi", {}, q.gold.map((g) => {
-      const text = excerpts[q.suite][g];
-      return text === undefined ? strings[g] : `${strings[g]} (${text})`;
-    }).join("; ")) : null);
+    fact("Gold", q.gold.length ? el("bdi", {}, q.gold.map((g) => strings[g]).join("; ")) : null);
     fact("Haystack", q.haystack ? `${q.haystack.toLocaleString("en")} entries` : null);
     if (q.kase) {
       const [family, name, web, backers, expected] = q.kase;

@@ -31,7 +31,8 @@ def render(
         results: as `pytest_engram.report.aggregate` makes them.
         outcomes: the run log.
         svgs: `intervals` and `flip_points`; what is absent or empty is left out.
-        texts: suite, entry id, text. Without it, entries are shown by their ids.
+        texts: suite, entry (`QUESTION/ENTRY` where each question has a haystack of its own), text. Without it, entries
+            are shown by their ids.
 
     Returns:
         HTML, the same for the same arguments to the last byte.

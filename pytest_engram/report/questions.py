@@ -11,7 +11,13 @@ Ten thousand questions, seven methods and ten ids each must stay well under 10 M
 
 `places` is a string with one character of `PLACES` an entry, or a list of numbers where that is not enough. `state` is
 a place in `STATES`. `further` holds only what applies: r(eason), d(ropped) [[place, place of the winner, why, rank]],
-l(ost), a(nswer), w(inner), m(issing) {metric place: why}. Entries' texts stand apart: one {entry: text} a suite.
+l(ost), a(nswer), w(inner), m(issing) {metric place: why}.
+
+What entries say stands apart, so that it can be cut to what there is room for:
+
+    {texts: [text], shared: [{entry: text}], own: {"question.place": text}}
+
+`shared` has one object a suite, `own` the entries of questions that have a haystack of their own.
 """
 
 from __future__ import annotations
@@ -57,7 +63,8 @@ def pack(
         outcomes: of the whole run.
         suites: with `suite`, `kind` and `metrics`, in the order of the page.
         methods: with `method` and `label`, in the order of the page.
-        texts: suite, entry id, text: to find the entries that hold an answer.
+        texts: suite, entry (`QUESTION/ENTRY` where each question has a haystack of its own), text: to find the
+            entries that hold an answer, where the log doesn't name them.
         k: the number of ids that every method may return.
     """
     kinds = {suite["suite"]: (suite["kind"], list(suite["metrics"])) for suite in suites}
@@ -90,22 +97,25 @@ def pack(
     }
 
 
-def excerpts(data: Mapping[str, Any], texts: Mapping[str, Mapping[str, str]], limit: int) -> list[dict[int, str]]:
-    """By suite, the beginnings of the entries that some method returned or dropped, or that are gold.
+def excerpts(data: Mapping[str, Any], texts: Mapping[str, Mapping[str, str]], limit: int) -> dict[str, Any]:
+    """The beginnings of the entries that some method returned or dropped.
 
     Args:
         data: what `pack` returned.
-        texts: suite, entry id, text.
+        texts: as for `pack`.
         limit: the number of characters that are shown of an entry; 0: none is shown.
     """
-    found: list[dict[int, str]] = [{} for _ in data["suites"]]
-    for suite, _, _, _, gold, _, entries, *_ in data["questions"] if limit else ():
+    strings, begun = data["strings"], _Strings()
+    shared: list[dict[int, int]] = [{} for _ in data["suites"]]
+    own: dict[str, int] = {}
+    for number, (suite, question, _, _, _, _, entries, *_) in enumerate(data["questions"] if limit else ()):
         known = texts.get(data["suites"][suite][0], {})
-        for place in (*entries, *gold):
-            entry = data["strings"][place]
-            if place not in found[suite] and entry in known:
-                found[suite][place] = _cut(known[entry], limit)
-    return found
+        for place, entry in enumerate(entries):
+            if (text := known.get(f"{strings[question]}/{strings[entry]}")) is not None:
+                own[f"{number}.{place}"] = begun.add(_cut(text, limit))
+            elif entry not in shared[suite] and (text := known.get(strings[entry])) is not None:
+                shared[suite][entry] = begun.add(_cut(text, limit))
+    return {"texts": begun.all, "shared": shared, "own": own}
 
 
 def to_script(data: Any) -> str:
@@ -154,14 +164,16 @@ def _gold(group: Sequence[Outcome]) -> list[str]:
 def _golden(
     group: Sequence[Outcome], entries: Mapping[str, int], texts: Mapping[str, str], normalised: Callable[[str], str]
 ) -> list[int]:
-    """Places of the entries that are gold by their ids, or whose texts hold an answer as SubEM compares it."""
+    """Places of the entries that answer: by the log, by their ids, or because their texts hold an answer."""
     gold = _gold(group)
-    answers = [answer for answer in (normalised(text) for text in gold if text not in entries) if answer]
-    return [
-        place
-        for entry, place in entries.items()
-        if entry in gold or (entry in texts and any(answer in normalised(texts[entry]) for answer in answers))
-    ]
+    named = {entry for outcome in group for entry in outcome.gold_ids} | set(gold)
+    answers = [answer for answer in map(normalised, gold) if answer] if named.isdisjoint(entries) else []
+
+    def holds(entry: str) -> bool:
+        text = texts.get(f"{group[0].question_id}/{entry}", texts.get(entry))
+        return text is not None and any(answer in normalised(text) for answer in answers)
+
+    return [place for entry, place in entries.items() if entry in named or holds(entry)]
 
 
 def _case(outcome: Outcome, strings: _Strings) -> list[Any]:
