@@ -33,7 +33,7 @@ OPENAI = "https://api.openai.com/v1"
 LOOPBACK = "loopback"
 # FactConsolidation's own limit: `generation_max_length` of its configurations in MemoryAgentBench.
 MAX_TOKENS = 10
-TIMEOUT = 60.0  # seconds for one try
+TIMEOUT = 120.0  # seconds for one try; a small machine of one's own may need them
 # Tries after the first: on 408, 409, 429, 5xx, time-outs and broken connections, after what Retry-After says, else
 # after 0.5 s, 1 s, 2 s ... These are the package's own rules.
 RETRIES = 4
@@ -208,12 +208,12 @@ class OpenAIReader:
         try:
             if self._connection.needs_key and not self._connection.key:
                 raise _Refused("OPENAI_API_KEY is not set", lasting=True)
-            completion = _complete(self._client, request)
+            record = self._record(self._client.chat.completions.create(**request))
         except Exception as error:  # whatever package, network and endpoint can do: its words may hold the key
             refused = error if isinstance(error, _Refused) else self._refusal(error)
         else:
             self._outage.over()
-            return self._record(completion)
+            return record
         reason = f"{self._spec.model} at {self._spec.endpoint}: {refused}"
         if refused.lasting is not None:
             self._outage.declare(reason, lasting=refused.lasting)
@@ -231,15 +231,20 @@ class OpenAIReader:
         )
 
     def _record(self, completion: Any) -> dict[str, Any]:
-        usage = completion.usage
-        tokens_in = getattr(usage, "prompt_tokens", None)
-        tokens_out = getattr(usage, "completion_tokens", None)
+        choices = getattr(completion, "choices", None)
+        message = choices[0].message if choices else None
+        if message is None or not isinstance(message.content, str | None):  # a web page, say
+            raise _Refused(
+                "answered with no chat completion; is OPENAI_BASE_URL right (most end in /v1)?", lasting=None
+            )
+        tokens_in = getattr(completion.usage, "prompt_tokens", None)
+        tokens_out = getattr(completion.usage, "completion_tokens", None)
         return {
             "model": self._spec.model,
-            "text": self._connection.key.redact(completion.choices[0].message.content or ""),
+            "text": self._connection.key.redact(message.content or ""),
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
-            "cost": self._connection.cost(usage, tokens_in or 0, tokens_out or 0),
+            "cost": self._connection.cost(completion.usage, tokens_in or 0, tokens_out or 0),
         }
 
     def _refusal(self, error: Exception) -> _Refused:
@@ -274,13 +279,6 @@ class _Refused(Exception):
     def __init__(self, problem: str, *, lasting: bool | None) -> None:
         super().__init__(problem)
         self.lasting = lasting
-
-
-def _complete(client: Any, request: dict[str, Any]) -> Any:
-    completion = client.chat.completions.create(**request)
-    if not getattr(completion, "choices", None):  # a page of a web server, say
-        raise _Refused("answered with no chat completion; is OPENAI_BASE_URL right (most end in /v1)?", lasting=None)
-    return completion
 
 
 def _message(error: Any) -> str:
