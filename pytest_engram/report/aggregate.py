@@ -58,7 +58,7 @@ Floats are exact; what is not a finite number is None.
 `published`
     {system, suite, metric, value, printed, setting, source}: copied from papers.
 `experiment` and `others`
-    The table of the experiment, and the same for all other pilot suites: {columns: [{title, suite, metric,
+    The table of the experiment, and the same for the other pilot suites' first metric and SubEM: {columns: [{title, suite, metric,
     unit}], rows: [{method, label, kind, source, cells}]}. `kind` is "ours" or "published", `method` None for
     "published"; a cell is the row of `rows` (also where nothing ran: status "not run" and the reason), and for
     a published row {value, printed, status: "copied" or "not reported"}.
@@ -253,7 +253,7 @@ def _others(log: Log, rows: list[Row]) -> Row:
         }
         for suite in log.suites
         if log.kind(suite) == "pilot"
-        for metric in log.metrics(suite)
+        for metric in dict.fromkeys([*log.metrics(suite)[:1], *(m for m in log.metrics(suite) if m == "subem")])
         if (suite, metric) not in shown
     ]
     return _table(log, rows, columns)

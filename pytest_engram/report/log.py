@@ -192,7 +192,8 @@ class Log:
             some = f"{len(scored) - len(missing)} of {len(scored)} {'answered' if metric == 'subem' else 'measured'}: "
             return Measured("not run", why if len(missing) == len(scored) else some + why)
         if not by_question:
-            return Measured("not run", f"no level of this suite is scored by {metric}")
+            told = [why for outcome in scored for why in outcome.missing.values()]
+            return Measured("not run", _reasons(told) if told else f"no level of this suite is scored by {metric}")
         return self._flagged(suite, group, scored, by_question)
 
     def _flagged(
