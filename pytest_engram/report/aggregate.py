@@ -58,9 +58,9 @@ Floats are exact; what is not a finite number is None.
 `published`
     {system, suite, metric, value, printed, setting, source}: copied from papers.
 `experiment` and `others`
-    The table of the experiment, and the same for the other pilot suites' first metric and SubEM: {columns: [{title, suite, metric,
-    unit}], rows: [{method, label, kind, source, cells}]}. `kind` is "ours" or "published", `method` None for
-    "published"; a cell is the row of `rows` (also where nothing ran: status "not run" and the reason), and for
+    The table of the experiment, and the same for the other pilot suites' first metric and SubEM: {columns: [{title,
+    suite, metric, unit}], rows: [{method, label, kind, source, cells}]}. `kind` is "ours" or "published", `method` None
+    for "published"; a cell is the row of `rows` (also where nothing ran: status "not run" and the reason), and for
     a published row {value, printed, status: "copied" or "not reported"}.
 """
 
