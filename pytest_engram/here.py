@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_engram.suites.base import Suite, SuiteError
 
@@ -69,22 +70,33 @@ def offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def differing(one: Any, other: Any, where: str = "") -> Iterator[str]:
-    """Where two JSON values differ, and how: `rows[3].value: 0.4 here, 0.5 there`."""
+class Difference(NamedTuple):
+    """A place in two JSON values, and what stands there; `ABSENT` where nothing does."""
+
+    where: str
+    one: str
+    other: str
+
+
+ABSENT = "nothing"
+
+
+def differing(one: Any, other: Any, where: str = "") -> Iterator[Difference]:
+    """Where two JSON values differ, such as at `rows[3].value`, and the two values in a few characters."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in {**one, **other}:
             at = f"{where}.{key}" if where else str(key)
-            if key not in one or key not in other:
-                yield f"{at}: {'absent' if key not in one else 'present'} there"
-            else:
+            if key in one and key in other:
                 yield from differing(one[key], other[key], at)
+            else:
+                yield Difference(at, *(_short(side[key]) if key in side else ABSENT for side in (one, other)))
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for number, (first, second) in enumerate(zip(one, other, strict=True)):
             yield from differing(first, second, f"{where}[{number}]")
     elif one != other or type(one) is not type(other):
-        yield f"{where}: {_short(other)}, should be {_short(one)}"
+        yield Difference(where, _short(one), _short(other))
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_engram import here, runlog
-from pytest_engram.runfolder import Run
+from pytest_engram import here, runfolder, runlog
+from pytest_engram.runfolder import LOG, Run
 from pytest_engram.runlog import Outcome
 
 Key = tuple[str, str, str, int]
@@ -49,7 +49,9 @@ def merge(parts: Sequence[Run]) -> Merged:
         Refused: two manifests differ in what numbers depend on, or an item has two different outcomes.
     """
     first = parts[0]
-    for part in parts[1:]:
+    for part in parts:
+        if (told := part.manifest.get("log_sha256")) and told != runfolder.sha256((part.folder / LOG).read_bytes()):
+            raise Refused(f"{part.folder / LOG} was changed after the run: its sha256 is not the manifest's")
         _check(first, part)
     suites: dict[str, Any] = {}
     for part in parts:
@@ -106,9 +108,9 @@ def _check(first: Run, part: Run) -> None:
 
 
 def _refuse(first: Run, part: Run, what: str, one: Any, other: Any) -> None:
-    places = list(here.differing(one, other))
-    told = "; ".join(place.removeprefix(": ") for place in places[:SHOWN])
-    raise Refused(f"{part.folder} is no part of the same run as {first.folder}: {what} differs: {told}")
+    places = list(here.differing(one, other))[:SHOWN]
+    told = "; ".join(f"{place.where} {place.one} there, {place.other} here".strip() for place in places)
+    raise Refused(f"{part.folder} is no part of the run that {first.folder} is of: {what} differs: {told}")
 
 
 def _seeds(manifest: Mapping[str, Any]) -> int:

@@ -113,7 +113,7 @@ def _tables(run: Run) -> Iterator[Finding]:
 def _first_difference(name: str, should: bytes, found: bytes) -> str:
     if name.endswith(".json"):
         try:
-            places = list(here.differing(json.loads(should), json.loads(found)))
+            places = _shown(json.loads(should), json.loads(found))
             if places:
                 return "; ".join(places[:SHOWN]) + (f"; and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
         except ValueError:
@@ -172,7 +172,7 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
     one, other = {key: described[key] for key in both}, {key: told[key] for key in both}
     hashes = [key for key in both if "sha256" in key or key == "hashes"]
     shown = ", ".join(key.replace("_", " ") for key in hashes)
-    yield from _told(what, list(here.differing(one, other)), f"{shown} and what the manifest says of it")
+    yield from _told(what, _shown(one, other), f"{shown} and what the manifest says of it")
     if told.get("registered") == "registered before this run" != described.get("registered"):
         yield Finding("differs", what, f"registered then; here it is {described.get('registered')}")
     outcomes = [outcome for outcome in run.outcomes if outcome.suite == name and outcome.status == "ok"]
@@ -237,7 +237,11 @@ def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
     logged = {key: getattr(outcome, key) for key in should}
     # A reader's tokens are among the fields, too.
     logged["fields"] = {key: outcome.fields[key] for key in should["fields"] if key in outcome.fields}
-    return list(here.differing(json.loads(json.dumps(should)), logged))[:SHOWN]
+    return _shown(json.loads(json.dumps(should)), logged)
+
+
+def _shown(should: Any, found: Any) -> list[str]:
+    return [f"{where}: {other}, should be {one}" for where, one, other in here.differing(should, found)]
 
 
 class BeyondTheLog(Exception):
