@@ -28,7 +28,8 @@ class SuiteFile(pytest.File):
     def of(cls, engram: EngramSession, parent: pytest.Collector, path: Path) -> SuiteFile:
         """The collector of `path`. A shipped suite outside the root directory gets a short node id."""
         shipped = engram.shipped_nodeid(path)
-        node: SuiteFile = cls.from_parent(parent, path=path, **({"nodeid": shipped} if shipped else {}))
+        more: dict[str, Any] = {"nodeid": shipped} if shipped else {}
+        node: SuiteFile = cls.from_parent(parent, path=path, **more)
         node.engram = engram
         return node
 

@@ -182,7 +182,7 @@ def _index(session: EngramSession, methods: list[Method], suites: list[Suite]) -
                 session.memory(method, _once(method), seed, suite, session.haystack(suite, key))
             except pytest.UsageError:
                 raise
-            except Exception:  # noqa: S110  # the method's own fault: its items will show it, with its traceback
+            except Exception:  # the method's own fault: its items will show it, with its traceback
                 pass
             bar.advance()
 

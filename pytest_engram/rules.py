@@ -1,11 +1,11 @@
-"""The standing rules, as checks. A broken rule is a `Violation`: a failing test that says which, whose and by how much."""
+"""The standing rules, as checks. A broken rule is a `Violation`: a failing test that says whose, which and how much."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ def check_ids(ids: object, *, k: int, known: Collection[str], method: str, quest
     for id_ in ids:
         # A method may return an endless generator: stop at the first id too many, and count no further.
         if len(found) == k:
-            count = f"{len(ids)} ids" if hasattr(ids, "__len__") else f"more than {k} ids"
+            count = f"{len(ids)} ids" if isinstance(ids, Sized) else f"more than {k} ids"
             raise broken(f"{count} returned, k is {k}")
         if not isinstance(id_, str):
             raise broken(f"id {id_!r} is {type(id_).__name__}, not str")
@@ -114,6 +114,7 @@ def _id_and_text(learnt: Any) -> tuple[str | None, str | None]:
         id_, text = getattr(learnt, "id", None), getattr(learnt, "query", getattr(learnt, "text", None))
     if id_ is None and text is None:
         raise ValueError(
-            f"trained_on holds {learnt!r}: give the question's text, a mapping with `id` and `text`, or the name of a source"
+            f"trained_on holds {learnt!r}: give the question's text, a mapping with `id` and `text`, "
+            "or the name of a source"
         )
     return (None if id_ is None else str(id_)), (None if text is None else str(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_engram import rules
 from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method
@@ -33,6 +33,7 @@ def run(
     """
     __tracebackhide__ = True
     outcome = engram.blank(suite, question, method.name, seed, name)
+    _put_down_fields(outcome, question.fields)
     if suite.not_run is not None:
         outcome.status, outcome.reason = "not run", suite.not_run
         return outcome
@@ -56,16 +57,12 @@ def run(
         outcome.metrics = dict.fromkeys(suite.metrics)
         return outcome
     outcome.ids, outcome.seconds = probe.ids, round(probe.seconds, 6)
-    _limit_to_k(score, engram.options.k)
+    limit_to_k(score, engram.options.k)
     engram.read(suite, question, probe.entries_of(probe.ids), score, outcome)
     outcome.metrics, outcome.missing = score.metrics, score.missing
     decisive = score.metrics.get(suite.metrics[0])
     outcome.hit = score.hit if score.hit is not None or decisive is None else decisive >= 1.0
-    for key, value in {**question.fields, **score.fields}.items():
-        if key in ("family", "case", "web", "backers", "winner", "expected"):
-            setattr(outcome, key, value)
-        else:
-            outcome.fields[key] = value
+    _put_down_fields(outcome, score.fields)
     _put_down_conflicts(suite, question, probe, outcome)
     met = dict.fromkeys([*outcome.ids, *(str(drop["id"]) for drop in outcome.dropped)])
     outcome.gold_ids = suite.gold_ids(question, list(met))
@@ -175,18 +172,27 @@ def _check_determinism(probe: Probing) -> None:
             min(len(first), len(second)),
         )
         raise rules.Violation(
-            f"{probe.method.name} on {probe._suite.name}:{probe._question.id}: deterministic: asked twice, two different "
-            f"answers from rank {rank + 1} on ({first[rank : rank + 3]}, then {second[rank : rank + 3]}); "
+            f"{probe.method.name} on {probe._suite.name}:{probe._question.id}: deterministic: asked twice, "
+            f"two different answers from rank {rank + 1} on ({first[rank : rank + 3]}, then {second[rank : rank + 3]}); "
             "declare it with @method(stochastic=True)"
         )
 
 
-def _limit_to_k(score: Score, k: int) -> None:
+def limit_to_k(score: Score, k: int) -> None:
+    """Take out the metrics that need more ids than k."""
     for name in score.metrics:
         needed = name.rpartition("@")[2]
         if needed.isdigit() and int(needed) > k:
             score.metrics[name] = None
             score.missing[name] = f"needs {needed} ids, k is {k}: raise --engram-k for every method"
+
+
+def _put_down_fields(outcome: Outcome, fields: dict[str, Any]) -> None:
+    for key, value in fields.items():
+        if key in ("family", "case", "web", "backers", "winner", "expected"):
+            setattr(outcome, key, value)
+        else:
+            outcome.fields[key] = value
 
 
 def _put_down_conflicts(suite: Suite, question: Question, probe: Probing, outcome: Outcome) -> None:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Compiled modules can be loaded once in a process, and `pytester` forgets what an in-process run imported first.
+for _name in ("numpy", "scipy.stats", "pyarrow", "pydantic", "matplotlib.figure", "matplotlib.backends.backend_svg"):
+    import_module(_name)
+
+# No deadline: how long one example takes says more about the machine than about the code.
+settings.register_profile("engram", deadline=None)
+settings.load_profile("engram")
 
 pytest_plugins = ["pytester"]
 

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from pytest_engram import session as engram_session
-from pytest_engram.cli import main  # noqa: F401  # the console script's target must exist
 
 SHIPPED = engram_session.shipped_cases()
 
