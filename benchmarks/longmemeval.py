@@ -2,10 +2,12 @@
 
     python benchmarks/longmemeval.py [--questions 500] [--granularity session|turn] [--file FILE]
 
-Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json, rank-bm25, a
-log of all rankings; `tests/plain_longmemeval.py`), this project on an empty cache, and this project again, as every
-later run and every worker of it finds things. All three must give the same figures for all 500 questions, to the last
-digit. Prints seconds from the start of each process to its end (on the clock and of the processor), of its steps, and peak memory.
+Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json,
+rank-bm25, a log of all rankings; `tests/plain_longmemeval.py`), this project on an empty cache, and this project
+again, as every later run and every worker finds things. All must give the same figures, to the last digit.
+
+Prints the seconds of each whole process (on the clock, and of the processor), those of its steps, and peak memory.
+How many times faster counts from opening the file to the last figure, without the start of Python and its imports.
 """
 
 from __future__ import annotations
@@ -37,17 +39,17 @@ def measure() -> None:
     from pytest_engram.methods.bm25 import BM25
     from pytest_engram.suites import longmemeval
 
-    file, granularity, log = Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    file, granularity, log = Path(sys.argv[2]), cast("Granularity", sys.argv[3]), Path(sys.argv[4])
     start = time.perf_counter()
-    folder = longmemeval.keep(file, file.name, cast("Granularity", granularity))
-    ids = list(Store(folder, cast("Granularity", granularity)).questions)
+    folder = longmemeval.keep(file, file.name, granularity)
+    ids = list(Store(folder, granularity).questions)
     spec = longmemeval.Spec.model_validate(
         {
             "engram": "pilot",
             "name": "scale",
             "source": "longmemeval",
             "granularity": granularity,
-            "metrics": ["recall_any@5"],
+            "metrics": metric_names(granularity),
             "questions": [{"id": id_} for id_ in ids],
         }
     )
@@ -105,6 +107,11 @@ def run(*command: str, **environment: str) -> dict[str, Any]:
     return found | {"whole_s": seconds, "cpu_s": processor}
 
 
+def work(found: dict[str, Any]) -> float:
+    """Seconds from opening the file to the last figure; Python's own start and imports are left out, for all alike."""
+    return float(found["load_s"] + found["retrieve_s"] + found.get("log_s", 0.0))
+
+
 def main() -> None:
     """Generate, run, compare, print."""
     import longmemeval_file
@@ -128,8 +135,7 @@ def main() -> None:
         runs = {"plain script": plain, "first run": run(*own, **cache), "later run": run(*own, **cache)}
     columns = ("whole_s", "cpu_s", "load_s", "retrieve_s", "log_s", "peak_mb")
     rows = [
-        [name, *(found.get(column) for column in columns), plain["whole_s"] / found["whole_s"]]
-        for name, found in runs.items()
+        [name, *(found.get(column) for column in columns), work(plain) / work(found)] for name, found in runs.items()
     ]
     print(tabulate(rows, headers=["", *columns, "times faster"], floatfmt=".2f", missingval=""))
     for name, found in runs.items():
@@ -138,7 +144,7 @@ def main() -> None:
     shown = ("recall_any@5", "recall_all@5", "ndcg_any@10")
     figures = ", ".join(f"{name} {plain['metrics'][name]:.4f}" for name in shown)
     print(f"\nSame figures in all runs, over {plain['scored']} scored questions: {figures}")
-    if plain["whole_s"] < GOAL * runs["later run"]["whole_s"]:
+    if work(plain) < GOAL * work(runs["later run"]):
         sys.exit(f"A later run is not {GOAL:g} times faster than the plain script")
 
 

@@ -51,7 +51,7 @@ def suite(folder: Path, found: list[dict[str, Any]], granularity: str = "session
             "name": "lme",
             "source": "longmemeval",
             "granularity": granularity,
-            "metrics": ["recall_any@5"],
+            "metrics": list(protocol.metric_names("turn" if granularity == "turn" else "session")),
             "questions": [{"id": id_} for id_ in dict.fromkeys(q["question_id"] for q in found)],
         }
         | fields
@@ -229,6 +229,16 @@ def test_gold_counts_as_often_as_it_stands(tmp_path: Path) -> None:
     assert (metrics["recall_all@3"], metrics["ndcg_any@3"]) == (1.0, 0.5)
     assert made.gold_ids(made.questions[0], ["s0001", "s0002"]) == ["s0002"]
     assert made.ceiling(made.questions[0]) is True
+
+
+def test_what_the_suite_file_lists_is_measured_and_the_first_decides(tmp_path: Path) -> None:
+    raw = question({"x": [], "answer_a": EVIDENCE})
+    made = suite(tmp_path, [raw], metrics=["recall_all@3", "ndcg_any@30", "recall_any@1"])
+    score = made.score(made.questions[0], ["s0000", "s0001"], k=10)
+    assert score.metrics == {"recall_all@3": 1.0, "ndcg_any@30": None, "recall_any@1": 0.0}
+    assert score.missing == {"ndcg_any@30": "needs 30 ids, k is 10: raise --engram-k for every method"}
+    assert score.hit is True
+    assert made.score(made.questions[0], ["s0000"], k=10).hit is False
 
 
 def test_a_session_can_stand_under_two_ids_when_turns_are_scored_as_sessions() -> None:
@@ -540,7 +550,8 @@ def test_the_demo_has_a_case_of_every_rule() -> None:
 @pytest.mark.parametrize("granularity", ["session", "turn"])
 def test_the_demo_by_bm25_is_the_plain_one_and_neither_trivial_nor_hopeless(granularity: str) -> None:
     spec, path = shipped("demo_sessions")
-    spec = spec.model_copy(update={"granularity": granularity})
+    every = list(protocol.metric_names("turn" if granularity == "turn" else "session"))
+    spec = spec.model_copy(update={"granularity": granularity, "metrics": every})
     made = demo_sessions.load(spec, path, demo_sessions.prepare(spec, None))
     values = []
     for number, raw in enumerate(demo.questions(spec.seed)):

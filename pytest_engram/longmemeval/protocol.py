@@ -6,7 +6,7 @@ retrieval scripts published with it. Whatever they do with duplicates, ties and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,14 +102,15 @@ def scores(
     found: dict[str, float | None] = {}
     missing: dict[str, str] = {}
     ids = [haystack[position] for position in ranking[:k]]
-    gold = [id_ for id_ in haystack if is_gold(id_)]
+    gold = {id_ for id_ in haystack if is_gold(id_)}
+    best = _best(haystack, gold)
     for cut in KS:
         for measure in MEASURES:
             name = f"{measure}@{cut}"
             if cut > k:
                 found[name], missing[name] = None, f"needs {cut} ids, k is {k}: raise --engram-k for every method"
             else:
-                found[name] = _measure(measure, ids, gold, cut, haystack)
+                found[name] = _measure(measure, ids, gold, cut, best)
     if granularity == "turn":
         _add_sessions(found, missing, ids, haystack, k)
     return found, missing
@@ -122,8 +123,8 @@ def _add_sessions(
 
     One session can stand under two ids, `answer_x` and `noans_x`: they count as two, as in the official code.
     """
-    gold = [_session_of(id_) for id_ in haystack if is_gold(id_)]
-    sessions = [_session_of(id_) for id_ in haystack]
+    gold = {_session_of(id_) for id_ in haystack if is_gold(id_)}
+    best = _best([_session_of(id_) for id_ in haystack], gold)
     ranked = [_session_of(id_) for id_ in ids]
     # A method that returns less than it may has no more to say; one that returns all it may is cut off by k.
     ended = len(ids) < k or len(ids) >= len(haystack)
@@ -135,7 +136,7 @@ def _add_sessions(
                 found[name] = None
                 missing[name] = f"needs more ids, to cover {cut} sessions, than k, which is {k}: raise --engram-k"
             else:
-                found[name] = _measure(measure, ranked, gold, reach, sessions)
+                found[name] = _measure(measure, ranked, gold, reach, best)
 
 
 def _session_of(turn_id: str) -> str:
@@ -152,7 +153,12 @@ def _reach(ranked: Sequence[str], cut: int, size: int) -> int:
     return reach
 
 
-def _measure(measure: str, ids: Sequence[str], gold: Sequence[str], k: int, haystack: Sequence[str]) -> float:
+def _best(haystack: Sequence[str], gold: Set[str]) -> list[str]:
+    """The ideal ranking. Sorted once for all cut-offs."""
+    return sorted(haystack, key=gold.__contains__, reverse=True)
+
+
+def _measure(measure: str, ids: Sequence[str], gold: Set[str], k: int, best: Sequence[str]) -> float:
     if measure == "ndcg_any":
-        return ndcg_any(ids, gold, k, haystack)
+        return ndcg_any(ids, gold, k, best[:k])
     return MEASURES[measure](ids, gold, k)

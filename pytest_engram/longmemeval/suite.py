@@ -177,7 +177,7 @@ class SessionSuite(Suite):
         return self.score(question, probe.search(), k=probe.k)
 
     def score(self, question: Question, ids: Sequence[str], k: int | None = None) -> Score:
-        """All official metrics of the returned ids; none for a question that the official means leave out.
+        """The suite's metrics of the returned ids; none for a question that the official means leave out.
 
         `k` is how many the method was allowed to return; default: as many as it did.
         """
@@ -187,7 +187,11 @@ class SessionSuite(Suite):
             [_number(id_) for id_ in ids], self._ids(question), self._spec.granularity, len(ids) if k is None else k
         )
         first = found[self.metrics[0]]
-        return Score(metrics=found, hit=None if first is None else first == 1.0, missing=missing)
+        return Score(
+            metrics={name: found[name] for name in self.metrics},
+            hit=None if first is None else first == 1.0,
+            missing={name: missing[name] for name in self.metrics if name in missing},
+        )
 
     def _ids(self, question: Question) -> list[str]:
         if question.haystack in self._haystacks:
@@ -201,8 +205,8 @@ class SessionSuite(Suite):
         return [id_ for id_ in ids if protocol.is_gold(official[_number(id_)])]
 
     def ceiling(self, question: Question) -> bool | None:
-        """Whether the haystack has any gold; None where the question can't be had."""
-        if self._store is None or question.id in self._unavailable:
+        """Whether the haystack has any gold; None where the question can't be had, or is left out of the means."""
+        if self._store is None or question.id in self._unavailable or question.excluded:
             return None
         return any(map(protocol.is_gold, self._ids(question)))
 
