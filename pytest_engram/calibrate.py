@@ -2,8 +2,9 @@
 
 The objective was fixed before any pilot set was scored:
 
-1. `similarity` (Loom) and `tide`: best F1 of finding the pairs of `devdata` facts that contradict each other, among
-   all pairs of a haystack, by the method's own test of a conflict. All haystacks count together.
+1. `similarity` (Loom) and `tide`: best F1 of finding the pairs of `devdata` facts that contradict each other, by the
+   method's own test of a conflict: among all pairs of the records, and, in the diaries, among the pairs of which one
+   is a case's belief or update, or which are both many-valued facts of its subject. All count together.
 2. `duplicate`: best F1 of telling two ways to say the same thing from a statement and a fact that backs it, or from
    two facts that back it; all of one subject and one value.
 3. `neighbours` and `depth`: how often the better backed side of a case is among the first ten and the other is not,
@@ -20,8 +21,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_engram import devdata
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_engram.memory import Bench
+
+    Embed: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+    EmbedQuery: TypeAlias = Callable[[str], NDArray[np.float32]]
 
 OUTCOME = Path(__file__).with_name("calibration.json")
 THRESHOLDS = tuple(round(0.30 + 0.01 * step, 2) for step in range(70))
@@ -71,9 +76,7 @@ def settings_for(bench: Bench) -> Settings:
     return Settings(first.depth, first.neighbours, **{name: float(array) for name, array in thresholds.items()})
 
 
-def calibrate(
-    embed: Callable[[Sequence[str]], NDArray[np.float32]], embed_query: Callable[[str], NDArray[np.float32]]
-) -> tuple[Settings, dict[str, Any]]:
+def calibrate(embed: Embed, embed_query: EmbedQuery) -> tuple[Settings, dict[str, Any]]:
     """All three steps, for one encoder.
 
     Returns:
@@ -88,14 +91,15 @@ def calibrate(
 
 
 def best_thresholds(
-    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    embed: Embed,
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Steps 1 and 2: the thresholds by name, and F1 at each of `THRESHOLDS` by name."""
     from pytest_engram.methods import loom, tide
 
-    haystacks = [devdata.records(), *(case.facts(5, 5) for case in devdata.cases())]
-    subjects = {fact.text: loom.subject(fact.text) for facts in haystacks for fact in facts}
-    names = {fact.text: tide.first_name(fact.text) for facts in haystacks for fact in facts}
+    pairs = list(_pairs())
+    texts = {fact.text for pair in pairs for fact in pair}
+    subjects = {text: loom.subject(text) for text in texts}
+    names = {text: tide.first_name(text) for text in texts}
 
     def loom_may(one: str, other: str) -> bool:
         return loom.content(one) != loom.content(other) and bool(loom.same_subject(subjects[one], subjects[other]))
@@ -104,31 +108,38 @@ def best_thresholds(
         return bool(names[one] == names[other])
 
     curves = {
-        "similarity": _f1(_conflicts(haystacks, embed, loom_may)),
+        "similarity": _f1(_conflicts(pairs, embed, loom_may)),
         "duplicate": _f1(_repeats(embed)),
-        "tide": _f1(_conflicts(haystacks, embed, tide_may)),
+        "tide": _f1(_conflicts(pairs, embed, tide_may)),
     }
     return {name: _best(curve) for name, curve in curves.items()}, curves
 
 
+def _pairs() -> Iterable[tuple[devdata.Fact, devdata.Fact]]:
+    """The pairs of step 1."""
+    yield from combinations(devdata.records(), 2)
+    for case in devdata.cases():
+        facts = case.facts(5, 5)
+        yield case.belief, case.update
+        for side in (case.belief, case.update):
+            yield from ((side, fact) for fact in facts if fact not in (case.belief, case.update))
+        yield from combinations([fact for fact in facts if fact.slot in case.many], 2)
+
+
 def _conflicts(
-    haystacks: Iterable[Sequence[devdata.Fact]],
-    embed: Callable[[Sequence[str]], NDArray[np.float32]],
-    may: Callable[[str, str], bool],
+    pairs: Sequence[tuple[devdata.Fact, devdata.Fact]], embed: Embed, may: Callable[[str, str], bool]
 ) -> Iterable[tuple[float, bool]]:
-    """For each pair of a haystack: its similarity (below every threshold where `may` forbids), and the truth."""
-    for facts in haystacks:
-        vectors = embed([fact.text for fact in facts])
-        similarity = (vectors @ vectors.T).tolist()
-        for i, one in enumerate(facts):
-            for j, other in enumerate(facts[:i]):
-                truth = devdata.contradict(one, other)
-                allowed = may(one.text, other.text)
-                if truth or allowed:
-                    yield similarity[i][j] if allowed else -1.0, truth
+    """Each pair's similarity, below every threshold where `may` forbids, and whether it contradicts itself."""
+    texts = list(dict.fromkeys(fact.text for pair in pairs for fact in pair))
+    vectors = dict(zip(texts, embed(texts), strict=True))
+    for one, other in pairs:
+        truth = devdata.contradict(one, other)
+        allowed = may(one.text, other.text)
+        if truth or allowed:
+            yield float(vectors[one.text] @ vectors[other.text]) if allowed else -1.0, truth
 
 
-def _repeats(embed: Callable[[Sequence[str]], NDArray[np.float32]]) -> Iterable[tuple[float, bool]]:
+def _repeats(embed: Embed) -> Iterable[tuple[float, bool]]:
     """For each pair of facts with one subject and value: its similarity, and whether both only state the value."""
     for case in devdata.cases():
         for facts in ((case.belief, *case.web), (case.update, *case.repeats, *case.backers)):
@@ -164,8 +175,8 @@ def _best(curve: Sequence[float]) -> float:
 
 
 def _winners(
-    embed: Callable[[Sequence[str]], NDArray[np.float32]],
-    embed_query: Callable[[str], NDArray[np.float32]],
+    embed: Embed,
+    embed_query: EmbedQuery,
     thresholds: dict[str, float],
 ) -> Iterable[dict[str, Any]]:
     """Step 3: for each depth and number of neighbours, in rising order, how many levels the backed side wins."""
@@ -201,8 +212,8 @@ class _Lookup:
 
     def __init__(
         self,
-        embed: Callable[[Sequence[str]], NDArray[np.float32]],
-        embed_query: Callable[[str], NDArray[np.float32]],
+        embed: Embed,
+        embed_query: EmbedQuery,
     ) -> None:
         texts = _texts()
         self._vectors = embed(texts)
@@ -257,6 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "what": "python -m pytest_engram.calibrate: what it does is in that module's docstring",
         "seed": devdata.SEED,
         "texts": len(_texts()),
+        "data": devdata.digest(),
         "grid": {"thresholds": THRESHOLDS, "depth": DEPTHS, "neighbours": NEIGHBOURS, "k": K},
         "encoders": encoders,
     }

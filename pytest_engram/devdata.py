@@ -8,6 +8,7 @@ about one person among other people's, where a belief and its contradiction are 
 
 from __future__ import annotations
 
+import hashlib
 import random
 from dataclasses import dataclass
 from functools import cache
@@ -42,6 +43,11 @@ class Case:
     around: tuple[Fact, ...]
     query: str
 
+    @property
+    def many(self) -> tuple[tuple[str, str], ...]:
+        """The subject's slots that may have several values."""
+        return tuple((self.belief.slot[0], name) for name, _, _ in _MANY)
+
     def facts(self, web: int, backers: int) -> list[Fact]:
         """The haystack of one level: the first `web` and `backers` facts of the two sides."""
         return [*self.around, self.belief, *self.web[:web], self.update, *self.backers[:backers]]
@@ -49,7 +55,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """Sentences over {s}, the subject, and {v}, the value: statements, six ways to say the first, five that back."""
+    """Sentences over {s}, the subject, and {v}, the value: six ways to state the value, and ten facts that back it."""
 
     name: str
     values: tuple[str, ...]
@@ -79,6 +85,11 @@ _DIARY = (
             "{s} signed a two-year lease on a flat in {v}.",
             "{s} votes at a school in {v}.",
             "{s} has joined a neighbours' choir in {v}.",
+            "{s} gets parking fines from the city of {v}.",
+            "{s} knows every baker in {v}.",
+            "{s} has a library card for {v}.",
+            "{s}'s children go to school in {v}.",
+            "{s} had the boiler repaired by a plumber from {v}.",
         ),
     ),
     _Relation(
@@ -100,6 +111,11 @@ _DIARY = (
             "{s} gets a salary from {v} every month.",
             "{s} trains the new colleagues at {v}.",
             "{s} has a desk by the window at {v}.",
+            "{s} wrote a report about safety for {v}.",
+            "{s} won the table tennis cup of {v}.",
+            "{s} has an e-mail address at {v}.",
+            "{s} travels to fairs for {v}.",
+            "{s} asked the boss at {v} for a rise.",
         ),
     ),
     _Relation(
@@ -121,6 +137,11 @@ _DIARY = (
             "{s} spent a night in hospital after a meal with {v}.",
             "{s} reads labels for traces of {v}.",
             "{s} wears a bracelet that warns of {v}.",
+            "{s} sends back plates that have touched {v}.",
+            "{s} told the school kitchen about {v}.",
+            "{s} had a blood test for {v}.",
+            "{s} breaks out in a rash after {v}.",
+            "{s} bakes birthday cakes without {v}.",
         ),
     ),
     _Relation(
@@ -142,6 +163,11 @@ _DIARY = (
             "{s} paid for ten {v} sessions at the clinic.",
             "{s} asked a neighbour to mind the children on {v}.",
             "{s} books a taxi to the clinic for {v}.",
+            "{s} never meets friends on {v} before the treatment is over.",
+            "{s} is sore after the exercises on {v}.",
+            "{s} moved choir practice away from {v} because of the clinic.",
+            "{s} packs a towel for the treatment on {v}.",
+            "{s} got a letter from the clinic about {v}.",
         ),
     ),
     _Relation(
@@ -163,6 +189,11 @@ _DIARY = (
             "{s} bought a second-hand {v} case.",
             "{s} has a place on the {v} bench of the orchestra.",
             "{s} repaired a {v} last winter.",
+            "{s} plays {v} solos at weddings.",
+            "{s} insured a {v} for a large sum.",
+            "{s} tunes the {v} every evening.",
+            "{s} reads about famous {v} makers.",
+            "{s} was praised in the paper for a {v} concert.",
         ),
     ),
     _Relation(
@@ -184,6 +215,11 @@ _DIARY = (
             "{s} knows everybody on the morning {v}.",
             "{s} has an insurance for {v} accidents.",
             "{s} reads about new {v} routes.",
+            "{s} keeps a rain cape for the {v}.",
+            "{s} pays for the {v} with a yearly pass or a service plan.",
+            "{s} was late on Monday, as the {v} was out of order.",
+            "{s} leaves the house early to be in time with the {v}.",
+            "{s} listens to the radio on the {v} to the office.",
         ),
     ),
 )
@@ -251,6 +287,7 @@ def cases(per_relation: int = 4, seed: int = SEED) -> list[Case]:
         for _ in range(per_relation):
             subject = names("person")
             old, new = rng.sample(relation.values, 2)
+            forms = rng.sample(relation.backs, 10)  # both sides have backing of their own kind
 
             def fact(form: str, value: str, states: bool, s: str = subject, r: _Relation = relation) -> Fact:
                 return Fact(form.format(s=s, v=value), (s, r.name), value, states)
@@ -258,9 +295,9 @@ def cases(per_relation: int = 4, seed: int = SEED) -> list[Case]:
             made.append(
                 Case(
                     belief=fact(relation.says[0], old, True),
-                    web=tuple(fact(form, old, False) for form in rng.sample(relation.backs, 5)),
+                    web=tuple(fact(form, old, False) for form in forms[:5]),
                     update=fact(relation.update, new, True),
-                    backers=tuple(fact(form, new, False) for form in rng.sample(relation.backs, 5)),
+                    backers=tuple(fact(form, new, False) for form in forms[5:]),
                     repeats=tuple(fact(form, new, True) for form in relation.says[1:]),
                     around=tuple(_around(subject, relation, names, rng)),
                     query=relation.query.format(s=subject),
@@ -309,6 +346,11 @@ def records(subjects: int = 24, seed: int = SEED) -> list[Fact]:
 def contradict(one: Fact, other: Fact) -> bool:
     """Whether two facts cannot both be true."""
     return one.states and other.states and one.slot == other.slot and one.value != other.value
+
+
+def digest() -> str:
+    """sha256 over all texts."""
+    return hashlib.sha256("\n".join(text["text"] for text in learnt()).encode()).hexdigest()
 
 
 @cache
