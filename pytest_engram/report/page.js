@@ -164,7 +164,7 @@
     const gold = q.golden.has(place);
     return el("li", { class: gold ? "gold" : false },
       text === undefined ? el("code", { dir: "auto" }, id) : el("span", { dir: "auto" }, text),
-      text === undefined ? null : el("code", { class: "id" }, id),
+      text === undefined || text.startsWith(`${id}. `) ? null : el("code", { class: "id" }, id),
       gold ? el("span", { class: "badge" }, "gold") : null, ...further);
   }
 
