@@ -84,11 +84,12 @@
   const slowest = (q) => Math.max(0, ...cellsOf(q).map((cell) => cell.ms));
   // What can't be ranked stands last in either direction; keys are computed once, not at every comparison.
   function ranked(found, key, sign) {
-    const keys = new Map(found.map((q) => [q, key(q)]));
-    return found.sort((a, b) => {
-      const [x, y] = [keys.get(a), keys.get(b)];
-      return (x === y ? 0 : x === null ? 1 : y === null ? -1 : sign * (x - y)) || a.index - b.index;
+    const keyed = found.map((q) => ({ q, key: key(q) }));
+    keyed.sort((a, b) => {
+      if (a.key === b.key) return a.q.index - b.q.index;
+      return a.key === null ? 1 : b.key === null ? -1 : sign * (a.key - b.key);
     });
+    return keyed.map(({ q }) => q);
   }
   const spelled = (found, key) => found.sort((a, b) => collator.compare(key(a), key(b)) || a.index - b.index);
   const SORT = {
