@@ -91,7 +91,7 @@ def _items(run: Run) -> Iterator[Finding]:
         problems.append(f"{len(run.outcomes)} lines, the manifest says {manifest.get('ran')}")
     if manifest.get("complete") != (len(run.outcomes) == manifest.get("planned")):
         told = f"complete is {manifest.get('complete')}"
-        problems.append(f"{told}, but {manifest.get('ran')} of {manifest.get('planned')} items ran")
+        problems.append(f"{told}, but {len(run.outcomes)} of {manifest.get('planned')} items are in the log")
     yield from _told("items", problems, f"{len(run.outcomes)} items, each once, at k = {manifest.get('k')}")
 
 

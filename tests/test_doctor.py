@@ -1,0 +1,102 @@
+"""What is found on this machine is told, and what is missing with its cure."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_engram import doctor
+from pytest_engram.longmemeval import demo
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+
+
+def checks(data: Path | None = None, encoder: str = "auto") -> list[doctor.Check]:
+    return list(doctor.examine(data, encoder))
+
+
+def of(found: list[doctor.Check], what: str) -> doctor.Check:
+    return next(check for check in found if what in check.what)
+
+
+def test_without_data_and_hub_a_run_can_work_and_every_gap_has_a_cure() -> None:
+    found = checks()
+    assert [check for check in found if check.status == "bad"] == []
+    assert of(found, "http://127.0.0.1:9").detail.startswith("no: ")
+    lme = of(found, "lme_s")
+    assert lme.status == "note"
+    assert "DIR/longmemeval/longmemeval_s_cleaned.json" in lme.cure
+    assert "HF_HUB_OFFLINE" not in lme.detail
+    assert of(found, "demo_fc").status == "ok"
+    assert "as registered" in of(found, "registration").detail
+
+
+def test_an_encoder_that_can_t_be_had_is_bad_and_told_in_one_line() -> None:
+    found = of(checks(encoder="/no/such/folder"), "/no/such/folder")
+    assert found.status == "bad"
+    assert "\n" not in found.detail
+
+
+def test_a_cache_that_can_t_be_written_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "file" / "cache"))
+    (found,) = doctor._cached()
+    assert found.status == "bad"
+    assert "ENGRAM_CACHE" in found.cure
+
+
+def test_what_the_cache_holds_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "cache" / "embeddings").mkdir(parents=True)
+    (tmp_path / "cache" / "embeddings" / "x.npy").write_bytes(b"x" * 2_500_000)
+    (found,) = doctor._cached()
+    assert "embeddings 2 MB" in found.detail
+
+
+def test_a_hub_that_hangs_costs_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "HUB_SECONDS", 1.1)
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: time.sleep(30))
+    started = time.monotonic()
+    (found,) = doctor._reachable()
+    assert time.monotonic() - started < 5
+    assert found.detail.startswith("no: no answer within 1.1 s")
+
+
+def test_an_offline_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    (found,) = doctor._reachable()
+    assert "HF_HUB_OFFLINE is set" in found.detail
+
+
+def test_oddities_of_a_longmemeval_file_are_listed(tmp_path: Path) -> None:
+    questions: list[Any] = demo.questions(1)[:3]
+    questions[1]["answer"] = 17
+    questions[2]["haystack_session_ids"][1] = questions[2]["haystack_session_ids"][0]
+    questions[2]["haystack_sessions"][1] = questions[2]["haystack_sessions"][0]
+    file = tmp_path / "data" / "longmemeval" / "longmemeval_s_cleaned.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(questions))
+    told = [(check.status, check.detail) for check in checks(tmp_path / "data") if check.what == file.name]
+    sessions = sum(len(question["haystack_sessions"]) for question in questions)
+    assert told[0] == ("note", f"not official (its sha256 differs); 3 questions, {sessions} sessions")
+    odd = " ".join(detail for _, detail in told[1:])
+    assert f"1 question, the first {questions[1]['question_id']}: answer is a number" in odd
+    assert f"1 question, the first {questions[2]['question_id']}: holds the same session twice under one id" in odd
+
+
+def test_official_data_and_prompt_are_recognised(shared_data: Path) -> None:
+    found = checks(shared_data)
+    assert of(found, "SubEM prompt").detail.startswith("official")
+    assert of(found, "fc_mh_6k").detail.startswith("official (sha256 agrees)")
