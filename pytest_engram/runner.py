@@ -173,7 +173,7 @@ def _check_determinism(probe: Probing) -> None:
         )
         raise rules.Violation(
             f"{probe.method.name} on {probe._suite.name}:{probe._question.id}: deterministic: asked twice, "
-            f"two different answers from rank {rank + 1} on ({first[rank : rank + 3]}, then {second[rank : rank + 3]}); "
+            f"two different answers from rank {rank + 1} ({first[rank : rank + 3]}, then {second[rank : rank + 3]}); "
             "declare it with @method(stochastic=True)"
         )
 

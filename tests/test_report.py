@@ -24,7 +24,7 @@ from statsmodels.stats.proportion import proportion_confint
 from pytest_engram import report, runlog
 from pytest_engram.report import tables
 from pytest_engram.report.aggregate import aggregate
-from pytest_engram.report.terminal import terminal
+from pytest_engram.report.screen import render as terminal
 from pytest_engram.runlog import Outcome
 
 METHODS = {

@@ -91,7 +91,7 @@ def _contents(
 
 
 def terminal(results: dict[str, Any], width: int, colour: bool) -> str:
-    """The results for a terminal of `width` columns; see `pytest_engram.report.terminal`."""
-    from pytest_engram.report.terminal import terminal as render
+    """The results for a terminal of `width` columns; see `pytest_engram.report.screen`."""
+    from pytest_engram.report.screen import render
 
     return render(results, width, colour)

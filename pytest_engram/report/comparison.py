@@ -72,7 +72,7 @@ def _questions(row: Row) -> Iterator[tuple[str, str]]:
 
 def to_terminal(comparison: Row, width: int, colour: bool) -> str:
     """For a terminal of `width` columns."""
-    from pytest_engram.report.terminal import NARROW, Page
+    from pytest_engram.report.screen import NARROW, Page
 
     page = Page(max(width, NARROW), colour)
     for block in blocks(comparison):

@@ -110,7 +110,7 @@ class Suite:
         """Metrics of the returned ids; `SubEM` is added by the plugin, from a reader's answer."""
         raise NotImplementedError
 
-    def lexical(self, texts: Sequence[str]) -> Lexical | None:  # noqa: ARG002
+    def lexical(self, texts: Sequence[str]) -> Lexical | None:
         """BM25 over `texts` where they are a haystack that was counted ahead; None: it is made on the spot."""
         return None
 

@@ -18,7 +18,7 @@ NARROW = 24  # columns; below that nothing can be read, and lines are as long as
 _COLOURS = {"bold": "1", "dim": "2", "yes": "32", "no": "31", "can't tell": "33", "not run": "33"}
 
 
-def terminal(results: Row, width: int, colour: bool) -> str:
+def render(results: Row, width: int, colour: bool) -> str:
     """The results for a terminal.
 
     Args:
