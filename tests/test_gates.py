@@ -1,0 +1,78 @@
+"""`--engram-fail-under` and `--engram-fail-worse-than`: what makes a run exit with 1."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import runs
+
+from pytest_engram import gates
+from pytest_engram.runfolder import Run
+
+ALL_HITS = {f"q{i}": 1.0 for i in range(20)}
+
+
+def told(now: Run, earlier: Run) -> list[str]:
+    return gates.worse(earlier, ["loom"], now.outcomes, now.manifest)
+
+
+def asked(values: dict[str, float], **more: object) -> Run:
+    return runs.by_hand([runs.outcome(q, value) for q, value in values.items()], "main", **more)
+
+
+def test_significantly_worse_is_told_with_its_numbers() -> None:
+    now = asked({q: float(int(q[1:]) >= 6) for q in ALL_HITS})
+    assert told(now, asked(ALL_HITS)) == [
+        "--engram-fail-worse-than main: loom on tiny:answer@10: 0.7000, was 1.0000 "
+        "(n=20, 6 worse, 0 better, p=0.031)"  # exact McNemar: 2 * 0.5^6
+    ]
+
+
+def test_worse_by_chance_and_better_are_no_failures() -> None:
+    five = asked({q: float(int(q[1:]) >= 5) for q in ALL_HITS})  # 2 * 0.5^5 = 0.0625
+    assert told(five, asked(ALL_HITS)) == []
+    assert told(asked(ALL_HITS), five) == []
+
+
+def test_another_k_is_a_failure_not_a_pass() -> None:
+    (line,) = told(asked(ALL_HITS, k=5), asked(ALL_HITS))
+    assert line == "--engram-fail-worse-than main: can't be compared: k differs (10, 5)"
+
+
+def test_a_method_that_the_earlier_run_lacks_is_a_failure() -> None:
+    earlier = runs.by_hand([runs.outcome("q1", 1.0, "dense")], "main")
+    (line,) = told(asked(ALL_HITS), earlier)
+    assert "no method 'loom' in the earlier run; there: dense" in line
+
+
+def test_a_number_that_was_lost_is_a_failure() -> None:
+    broken = runs.by_hand([runs.outcome("q0", None, status="error", reason="on fire")], "main")
+    (line,) = told(broken, asked(ALL_HITS))
+    assert "tiny:answer@10: measured then, not now: later: 1 of 1 items" in line
+
+
+def test_a_run_fails_where_it_is_worse_even_if_it_writes_over_the_earlier_one(tmp_path: Path) -> None:
+    project = runs.project(tmp_path)
+    latest = project / "reports" / "latest"
+    arguments = ["--engram-method=bm25", "--engram-no-controls", "--engram-reader=newest"]
+    same = runs.pytest_in(project, *arguments, f"--engram-fail-worse-than={latest}")
+    assert same.returncode == 0, same.stdout + same.stderr
+    for _ in range(8):  # as if it had been better once
+        runs.edit(latest / "items.jsonl", '"answer@10": 0.0', '"answer@10": 1.0')
+    runs.rewritten(latest)
+    shutil.copytree(latest, tmp_path / "main")
+    done = runs.pytest_in(project, *arguments, "--engram-fail-worse-than=reports/latest")
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "--engram-fail-worse-than latest: bm25 on demo_fc:answer@10:" in done.stdout
+    done = runs.pytest_in(project, *arguments, f"--engram-fail-worse-than={tmp_path / 'main'}", "--engram-k=20")
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "can't be compared: k differs (10, 20)" in done.stdout
+
+
+def test_an_earlier_run_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    done = runs.pytest_in(tmp_path, "--engram-method=bm25", "--engram-fail-worse-than=nowhere")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--engram-fail-worse-than: " in done.stderr
+    assert "no run here; give a report folder" in done.stderr
