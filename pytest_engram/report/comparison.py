@@ -46,14 +46,16 @@ def _title(metric: str) -> str:
 
 
 def _grid(suite: str, rows: list[Row], tests: int) -> Grid:
-    headers = ["method", "metric", "n", "earlier", "later", "difference", "p", "p (Holm)", "better", "worse", "test"]
+    headers = ["method", "metric", "n", "earlier", "later", "difference", "p", "p (Holm)", "better", "worse"]
     grid = Grid(suite, "The same questions, later minus earlier.", headers)
     for row in rows:
-        counts = [p_value(row["p"]), p_value(row["p_holm"]), str(row["better"]), str(row["worse"]), TESTS[row["test"]]]
+        counts = [p_value(row["p"]), p_value(row["p_holm"]), str(row["better"]), str(row["worse"])]
         means = [number(row["earlier"]), number(row["later"]), difference(row)]
         grid.rows.append([row["label"], _title(row["metric"]), str(row["n"]), *means, *counts])
     holm = f" Holm: over the {tests} tests of this comparison." if tests > 1 else ""
-    grid.below = [f"Square brackets: 95% interval of the difference, by the bootstrap.{holm}"]
+    tested = {_title(row["metric"]): TESTS[row["test"]] for row in rows}
+    how = ", ".join(f"{metric} by the {test} test" for metric, test in tested.items())
+    grid.below = [f"Square brackets: 95% interval of the difference, by the bootstrap. p: {how}.{holm}"]
     return grid
 
 
@@ -86,6 +88,8 @@ def to_terminal(comparison: Row, width: int, colour: bool) -> str:
                 page.text(f"{head}: {text}", indent="  ")
         else:
             page.table(block, keep=2)
+            for line in block.below:
+                page.text(line, "dim")
     return "\n".join(page.lines).strip("\n") + "\n"
 
 
