@@ -41,7 +41,7 @@ class _Group(click.Group):
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:
-            if _is_the_users(error):
+            if not isinstance(error, BrokenPipeError) and _is_the_users(error):  # click ends quietly at a closed pipe
                 raise _Told(str(error)) from None
             raise
 
@@ -344,7 +344,9 @@ def register(paths: tuple[Path, ...], lock: Path | None, check: bool) -> None:
     places = paths or (Path(),)
     found = registration.statuses(places) if check else registration.register(places, lock)
     for path, status in found:
-        click.echo(f"{path}: {status}" if check or status == registration.BEFORE else f"{path}: registered ({status})")
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        fresh = not check and status != registration.BEFORE
+        click.echo(f"{shown}: {f'registered ({status})' if fresh else status}")
     if not found:
         raise _Told(f"no micro-test suite under {', '.join(map(str, places))}")
     if check and any(status != registration.BEFORE for _, status in found):

@@ -96,6 +96,14 @@ def test_other_suites_or_data_are_refused_and_another_place_of_the_same_data_is_
         merge.merge([first, second])
 
 
+def test_parts_may_be_whole_suites() -> None:
+    other = [runs.outcome("q0", 1.0, method, suite="other") for method in ("dense", "loom")]
+    merged = merge.merge([part(WHOLE), Run(Path("part"), other, runs.manifest(other), {})])
+    assert list(merged.manifest["suites"]) == ["tiny", "other"]
+    assert (merged.manifest["planned"], merged.manifest["complete"]) == (14, True)
+    assert merged.outcomes == WHOLE + other
+
+
 def test_machine_time_and_the_versions_of_other_packages_may_differ() -> None:
     other = {"machine": {"cores": 64}, "created": "2026-12-01", "duration_s": 9.0, "versions": {"python": "3.13"}}
     merged = merge.merge([part(WHOLE[:6]), part(WHOLE[6:], **other)])
