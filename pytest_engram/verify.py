@@ -214,7 +214,8 @@ def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
 
     entries = suite.haystack(question.haystack)
     known = {entry.id for entry in entries}
-    if unknown := [id_ for id_ in outcome.ids if id_ not in known]:
+    dropped = [str(drop["id"]) for drop in outcome.dropped]
+    if unknown := [id_ for id_ in (*outcome.ids, *dropped) if id_ not in known]:
         return [f"id {unknown[0]!r} is in no entry of the haystack"]
     score = suite.examine(question, _Replay(outcome, entries))  # type: ignore[arg-type]
     limit_to_k(score, outcome.k)
@@ -231,6 +232,8 @@ def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
         "gold": suite.gold_texts(question),
         "ceiling": suite.ceiling(question),
         "excluded": question.excluded,
+        "gold_ids": suite.gold_ids(question, list(dict.fromkeys([*outcome.ids, *dropped]))),
+        "lost": _lost(suite, question, outcome),
         **{key: fields[key] for key in _SIDES if key in fields},
         "fields": {key: value for key, value in fields.items() if key not in _SIDES},
     }
@@ -238,6 +241,15 @@ def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
     # A reader's tokens are among the fields, too.
     logged["fields"] = {key: outcome.fields[key] for key in should["fields"] if key in outcome.fields}
     return _shown(json.loads(json.dumps(should)), logged)
+
+
+def _lost(suite: Suite, question: Question, outcome: Outcome) -> bool | None:
+    """Whether an answer that stood in the first k was dropped in a conflict; None: the memory tells of none."""
+    if outcome.lost is None:
+        return None
+    ranks = {str(drop["id"]): drop.get("rank") for drop in outcome.dropped}
+    within = [id_ for id_, rank in ranks.items() if isinstance(rank, int) and rank <= outcome.k]
+    return bool(suite.gold_ids(question, within)) and not suite.gold_ids(question, outcome.ids)
 
 
 def _shown(should: Any, found: Any) -> list[str]:

@@ -78,6 +78,7 @@ def test_an_edited_log_is_found_by_its_hash_and_by_every_table(tmp_path: Path) -
         ('"haystack": 256', '"haystack": 2560', r"haystack: 2560, should be 256"),
         ('"ceiling": true', '"ceiling": false', r"ceiling: false, should be true"),
         ('"gold": ["', '"gold": ["Not ', r"gold\[0\]: "),
+        ('"gold_ids": ["', '"gold_ids": ["9', r"gold_ids\[0\]: "),
         ('"ids": ["', '"ids": ["9', r"is in no entry of the haystack|metrics|stands twice"),
     ],
 )
