@@ -1,4 +1,4 @@
-"""Tide: newest wins. The control that Loom must be told apart from; it shares no code with it.
+"""Tide: newest wins. The control that Loom must be told apart from: its own code, with Loom's depth and similarity.
 
 The dense ranking is walked to a depth. An entry that speaks of the same name as one already taken, and is close to it
 in meaning, is another version of it: the newer of the two keeps the place, whatever else the memory holds. Of equal
@@ -57,7 +57,7 @@ class Tide:
         vectors = self._vectors()
         ranking = self._bench.rank(vectors @ self._bench.embed_query(query)).tolist()
         window = ranking[: self._settings.depth]
-        alike = vectors[window] @ vectors[window].T >= self._settings.tide
+        alike = vectors[window] @ vectors[window].T >= self._settings.similarity
         names = [first_name(self._entries[position].text) for position in window]
         taken: list[int] = []  # ranks; a newer version stands where the older one stood
         lost: dict[int, int] = {}

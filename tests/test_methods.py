@@ -24,7 +24,7 @@ from pytest_engram.metrics import answer_at
 LOOMS = [loom.Loom, loom.LoomRecency, loom.LoomNoRegex, loom.LoomDistinct, loom.LoomSampled]
 RESOLVERS = [*LOOMS, tide.Tide]
 EVERY = [bm25.BM25, dense.Dense, *RESOLVERS]
-SETTINGS = Settings(depth=20, neighbours=4, similarity=0.9, duplicate=0.97, tide=0.9)
+SETTINGS = Settings(depth=20, neighbours=4, similarity=0.9, duplicate=0.97)
 
 
 class Store:
@@ -151,7 +151,7 @@ def test_repetition_backs_loom_and_not_loom_distinct(tmp_path: Path) -> None:
     again = on_circle(Oslo_is_home=40.5, Home_is_Oslo=39.5, Oslo_it_is=41)
     places = again | on_circle(Ada_lives_in_Rome=0, Ada_votes_in_Rome=-30, Ada_lives_in_Oslo=40)
     entries = small(WEB[0], BELIEF, UPDATE, *again)
-    narrow = Settings(depth=20, neighbours=3, similarity=0.9, duplicate=0.999, tide=0.9)
+    narrow = Settings(depth=20, neighbours=3, similarity=0.9, duplicate=0.999)
     plain = make(loom.Loom, bench(tmp_path, places), entries, narrow).support()
     distinct = make(loom.LoomDistinct, bench(tmp_path, places), entries, narrow).support()
     # By hand: the three nearest of UPDATE are its repeats, as is UPDATE of theirs; BELIEF and WEB have each other.
@@ -210,7 +210,7 @@ def haystack(seed: int, size: int) -> list[Entry]:
     return [Entry(f"n{i}", text, float(rng.randrange(5))) for i, text in enumerate(texts)]
 
 
-LOOSE = Settings(depth=12, neighbours=3, similarity=0.2, duplicate=0.9, tide=0.2)
+LOOSE = Settings(depth=12, neighbours=3, similarity=0.2, duplicate=0.9)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -274,7 +274,8 @@ def test_the_anchors_reach_the_reference(shared_data: Path, bge: Path, hops: str
     rows = json.loads((shared_data / "memoryagentbench" / "Conflict_Resolution.json").read_text(encoding="utf-8"))
     row = next(row for row in rows if row["metadata"]["source"] == f"factconsolidation_{hops}_6k")
     expected = json.loads((shared_data / "reference" / "fc_6k.json").read_text(encoding="utf-8"))[f"fc_{hops}_6k"]
-    entries = [Entry(line.split(".")[0], line, float(line.split(".")[0])) for line in row["context"].split("\n")[1:]]
+    lines = [line for line in row["context"].split("\n")[1:] if line]
+    entries = [Entry(serial, line, float(serial)) for line in lines for serial in [line.split(".")[0]]]
     texts = {entry.id: entry.text for entry in entries}
     store = EmbeddingStore(resolve(str(bge), None), cache_dir())
     on = Bench(k=10, seed=0, embeddings=lambda: store, cache_dir=cache_dir())
