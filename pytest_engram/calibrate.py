@@ -13,9 +13,9 @@ Of equally good thresholds the middle of the longest run is taken.
 
 How step 2 came about, as a reader must know: at first `similarity` maximised F1 over the pairs of facts that
 contradict each other, which gave 0.81 for bge-small. Those settings were run on the 6K pilots and on two micro-tests
-(gradual override and repetition), where several contradictions were seen to be missed; the development data then showed the right side
-winning far more often at 0.74, and the measure was replaced by what the resolution is for. So the objective, though no
-value, was chosen with some scored results in view.
+(gradual override and repetition), where several contradictions were seen to be missed; the development data then
+showed the right side winning far more often at 0.74, and the measure was replaced by what the resolution is for. So
+the objective, though no value, was chosen with some scored results in view.
 
 Tide works with the same `similarity` and `depth`, so that it differs from Loom in its choice.
 
