@@ -176,7 +176,7 @@ def _index(session: EngramSession, methods: list[Method], suites: list[Suite]) -
             if len(entries) >= LARGE and id(entries) not in seen:
                 seen.add(id(entries))
                 work += [(suite, key, method, seed) for method in simple for seed in session.seeds(method)]
-    with progress("indexing", len(work), "haystack", file=session.terminal()) as bar:
+    with progress("indexing", len(work), "haystack", file=session.terminal(), patience=2.0) as bar:
         for suite, key, method, seed in work:
             try:
                 session.memory(method, _once(method), seed, suite, session.haystack(suite, key))

@@ -21,7 +21,9 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(label: str, total: int, unit: str = "text", file: TextIO | None = None) -> Iterator[Bar]:
+def progress(
+    label: str, total: int, unit: str = "text", file: TextIO | None = None, patience: float = 0.0
+) -> Iterator[Bar]:
     """Show how far a job of `total` units has come, with the time that is left. Nothing is shown for an empty job.
 
     Args:
@@ -30,12 +32,13 @@ def progress(label: str, total: int, unit: str = "text", file: TextIO | None = N
         unit: one unit's name, in the singular.
         file: where to show it; default: standard error. Under pytest that must be the terminal reporter's stream,
             as standard error is captured there.
+        patience: seconds before anything is shown, for a job that is mostly quick.
     """
     if total <= 0:
         yield _Silent()
         return
     stream = sys.stderr if file is None else file
-    bar = _Terminal(label, total, unit, stream) if stream.isatty() else _Lines(label, total, unit, stream)
+    bar = (_Terminal if stream.isatty() else _Lines)(label, total, unit, stream, patience)
     try:
         yield bar
     finally:
@@ -48,10 +51,10 @@ class _Silent:
 
 
 class _Terminal:
-    def __init__(self, label: str, total: int, unit: str, stream: TextIO) -> None:
+    def __init__(self, label: str, total: int, unit: str, stream: TextIO, patience: float) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, desc=label, unit=f" {unit}s", file=stream, dynamic_ncols=True)
+        self._bar = tqdm(total=total, desc=label, unit=f" {unit}s", file=stream, dynamic_ncols=True, delay=patience)
 
     def advance(self, n: int = 1) -> None:
         self._bar.update(n)
@@ -61,15 +64,23 @@ class _Terminal:
 
 
 class _Lines:
-    def __init__(self, label: str, total: int, unit: str, stream: TextIO) -> None:
+    def __init__(self, label: str, total: int, unit: str, stream: TextIO, patience: float) -> None:
         self._label, self._total, self._unit, self._stream = label, total, unit, stream
         self._done = self._told = 0
         self._start = self._last = time.monotonic()
-        self._say(f"{label}: {_count(total, unit)}")
+        self._patience = patience
+        self._begun = False
+        self._begin()
+
+    def _begin(self) -> None:
+        if not self._begun and time.monotonic() - self._start >= self._patience:
+            self._begun = True
+            self._say(f"{self._label}: {_count(self._total, self._unit)}")
 
     def advance(self, n: int = 1) -> None:
         self._done += n
         now = time.monotonic()
+        self._begin()
         waited = now - self._last
         much = self._done - self._told >= EVERY_SHARE * self._total or waited >= AT_LEAST_SECONDS
         if waited >= EVERY_SECONDS and much and 0 < self._done < self._total:
@@ -79,6 +90,8 @@ class _Lines:
             self._last, self._told = now, self._done
 
     def close(self) -> None:
+        if not self._begun:
+            return
         took = _duration(time.monotonic() - self._start)
         if self._done < self._total:
             self._say(f"{self._label}: stopped after {self._done} of {self._total}, {took}")

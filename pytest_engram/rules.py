@@ -97,7 +97,7 @@ def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scor
         if id_ is not None and id_ in by_id:
             hits.append(f"{id_} (same id as {by_id[id_].suite}:{by_id[id_].id})")
         elif text is not None and (same := by_text.get(fingerprint(text))):
-            hits.append(f"{id_ or text!r} (same text as {same.suite}:{same.id})")
+            hits.append(f"{repr(text) if id_ is None else id_} (same text as {same.suite}:{same.id})")
     if hits:
         shown = ", ".join(hits[:3]) + (f", and {len(hits) - 3} more" if len(hits) > 3 else "")
         raise Violation(

@@ -328,8 +328,8 @@ def test_training_on_a_pilot_question_under_another_id_is_refused(project: pytes
         CONFTEST
         + """
 from pathlib import Path
-from pytest_engram.options import SEED
-TEXT = Path(__file__).with_name("leaked.txt").read_text()
+LEAKED = Path(__file__).with_name("leaked.txt")
+TEXT = LEAKED.read_text() if LEAKED.exists() else "nothing yet"
 
 @method(embeds=False, controls=["first"], trained_on=[{"id": "another id", "text": TEXT}])
 def trained():
@@ -497,7 +497,8 @@ def test_missing_data_is_not_run_with_the_reason_and_no_error(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(project.path / "no-hub"))
-    run = project.runpytest_subprocess("--engram-method=first", str(SHIPPED / "pilot" / "fc_mh_6k.yaml"), "-n", "2")
+    (project.path / "official.yaml").write_text((SHIPPED / "pilot" / "fc_mh_6k.yaml").read_text())
+    run = project.runpytest_subprocess("--engram-method=first", "official.yaml", "-n", "2")
     assert run.ret == 0
     assert "100 not run" in run.outlines[-1]
     assert {record["status"] for record in log(project)} == {"not run"}
