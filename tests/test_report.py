@@ -200,6 +200,24 @@ class TestRows:
         found = row(aggregate(outcomes, manifest(fc_mh_6k={**SUITE, "n": 10})), "tide")
         assert (found["n"], found["status"]) == (6, "ok")
 
+    def test_how_often_a_method_differs_from_dense(self) -> None:
+        same, reversed_ = ["a", "b"], ["b", "a"]
+        log = [outcome("fc_mh_6k", f"q{n}", "dense", ids=same, metrics={"answer@10": 1.0}) for n in range(4)]
+        log += [
+            outcome("fc_mh_6k", f"q{n}", "tide", ids=reversed_ if n < 3 else same, metrics={"answer@10": 1.0})
+            for n in range(4)
+        ]
+        log += [  # seed 1 differs on all four questions, seed 2 on none
+            outcome("fc_mh_6k", f"q{n}", "loom-sampled", seed, ids=reversed_ if seed == 1 else same, metrics={})
+            for n in range(4)
+            for seed in (1, 2)
+        ]
+        differs = {r["method"]: r["differs"] for r in aggregate(log, manifest(fc_mh_6k=SUITE))["rows"]}
+        assert differs["tide"] == 3
+        assert differs["loom-sampled"] == 2
+        assert differs["dense"] is None
+        assert differs["bm25"] is None
+
     def test_lost_effective_k_and_ceiling(self, whole: Any, results: Any) -> None:
         assert row(results, "tide")["lost"] == sum(o.lost is True for o in whole[0] if o.method == "tide")
         assert row(results, "dense")["lost"] is None

@@ -13,12 +13,13 @@ Floats are exact; what is not a finite number is None.
     sentence that stands over every table of the suite (encoder and its note, k, seeds, data, reader, rule).
 `rows`
     One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status,
-    reason, flags, effective_k, lost, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range" (of the
-    seeds' means) or None where there is no value. `status` is "ok"; "covers" (k covers the haystack: there is a
+    reason, flags, effective_k, lost, differs, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range"
+    (of the seeds' means) or None where there is no value. `status` is "ok"; "covers" (k covers the haystack: there is a
     value, and it measures nothing); "partial" (only some of the planned questions were asked: value and
     interval are those of what was asked); "not run", "violation" and "error" have no value. `reason` is then
     one sentence. `effective_k` is the mean number of ids returned, `lost` the number of questions whose answer
-    was ranked in the first k and then dropped in a conflict (None: the method tells nothing). `reader` is set
+    was ranked in the first k and then dropped in a conflict (None: the method tells nothing), `differs` the
+    number on which it returned other ids than Dense, or in another order (both: mean over seeds). `reader` is set
     for `subem` alone. `unit` is "%" where people print the metric in per cent, else "". Values are fractions in
     any case.
 `ceilings`
@@ -170,6 +171,7 @@ def _row(log: Log, suite: str, method: str, metric: str) -> Row:
         "flags": [] if measured.status == "ok" else [measured.status],
         "effective_k": sum(ran) / len(ran) if ran else None,
         "lost": sum(told) / seeds if told else None,
+        "differs": log.differs(suite, method),
         "seeds": seeds,
         "reader": next((o.reader for o in group if o.reader), reader) if metric == "subem" else None,
         "unit": "%" if metric == "subem" else "",

@@ -141,20 +141,22 @@ def _suite(results: Row, suite: Row) -> Iterator[Block]:
     grid = Grid(
         suite["suite"], suite["caption"], ["method", "role", *(_title(m, units.get(m, "")) for m in suite["metrics"])]
     )
-    grid.headers += ["n", "ids returned", "lost"]
+    grid.headers += ["n", "ids returned", "lost", "≠ Dense"]
     for method in results["methods"]:
         cells = [rows[method["method"], metric] for metric in suite["metrics"]]
         if cells:
             extra = [str(max(c["n"] for c in cells)), count(cells[0]["effective_k"]), count(cells[0]["lost"])]
+            extra.append(count(cells[0]["differs"]))
             grid.rows.append([method["label"], method["role"], *(grid.cell(c, c["unit"]) for c in cells), *extra])
     for ceiling in results["ceilings"]:
         if ceiling["suite"] == suite["suite"]:
             blank = [NONE] * (len(suite["metrics"]) - 1)
             line = ["any entry of the haystack (ceiling)", "", estimate(ceiling), *blank, str(ceiling["n"])]
-            grid.rows.append([*line, NONE, NONE])
+            grid.rows.append([*line, NONE, NONE, NONE])
     grid.below = [
         INTERVALS,
-        "Lost: questions whose answer a method had ranked in its first k and then dropped in a conflict.",
+        "Lost: questions whose answer a method had ranked in its first k and then dropped in a conflict. "
+        "≠ Dense: questions for which it returned other entries than Dense, or in another order.",
     ]
     if suite["excluded"]:
         left = ", ".join(f"{count} {reason}" for reason, count in suite["excluded"].items())

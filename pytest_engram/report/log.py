@@ -72,6 +72,7 @@ class Log:
         self._measured: dict[tuple[str, str, str], Measured] = {}
         self._metrics: dict[str, list[str]] = {}
         self._binary: dict[tuple[str, str], bool] = {}
+        self._differs: dict[tuple[str, str, str], float | None] = {}
 
     def _methods(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {k: dict(v) for k, v in (self.manifest.get("methods") or {}).items()}
@@ -120,6 +121,16 @@ class Log:
         for method in self.methods:
             if (suite, method) in self.groups:
                 yield self.groups[suite, method]
+
+    def differs(self, suite: str, method: str, anchor: str = "dense") -> float | None:
+        """Questions for which the method returned other ids than the anchor, or in another order; mean over seeds."""
+        if (suite, method, anchor) not in self._differs:
+            theirs = {o.question_id: o.ids for o in self.groups.get((suite, anchor), []) if o.status == "ok"}
+            ours = [o for o in self.groups.get((suite, method), []) if o.status == "ok" and o.question_id in theirs]
+            seeds = len({o.seed for o in ours})
+            other = sum(o.ids != theirs[o.question_id] for o in ours)
+            self._differs[suite, method, anchor] = other / seeds if ours and method != anchor else None
+        return self._differs[suite, method, anchor]
 
     def metrics(self, suite: str) -> list[str]:
         """The suite's metrics in its own order, then what else its outcomes hold."""

@@ -27,7 +27,7 @@ _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
 
 _TIDY = ("table", "suite", "family", "method", "label", "baseline", "metric", "case", "seed", "web", "backers")
 _NUMBERS = {  # table: what of each of its rows is a number
-    "rows": ("value", "low", "high", "n", "effective_k", "lost"),
+    "rows": ("value", "low", "high", "n", "effective_k", "lost", "differs"),
     "ceilings": ("value", "low", "high", "n"),
     "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "n"),
     "flips": ("flip_point", "monotone"),
