@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -55,6 +56,7 @@ class EngramSession:
         self._haystacks: OrderedDict[tuple[str, str], Haystack] = OrderedDict()
         self._memories: OrderedDict[tuple[Any, ...], tuple[Memory, object, object]] = OrderedDict()
         self._refused: dict[str, str | None] = {}
+        self._set: list[str] = []  # environment variables that this run added
         self._register_shipped_methods()
         if self.options.methods and config.args_source is not config.ArgsSource.ARGS:
             config.args[:] = self._default_suites()
@@ -334,6 +336,16 @@ class EngramSession:
 
             self.recorder = Recorder(self)
             self.config.pluginmanager.register(self.recorder, "engram-recorder")
+        if getattr(self.config.option, "dist", "no") != "no":
+            self._give_workers_one_thread_each()
+
+    def _give_workers_one_thread_each(self) -> None:
+        # Workers already fill the cores. On small matrices, a BLAS that starts a thread a core in each of them as well
+        # spends more time waiting than computing. Workers inherit the environment; what a user has set stays.
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            if name not in os.environ:
+                os.environ[name] = "1"
+                self._set.append(name)
 
     def handover(self) -> Any:
         """What a worker needs to know, as JSON."""
@@ -361,6 +373,8 @@ class EngramSession:
     def close(self) -> None:
         """Let go of memories, mapped files and the recorder's log."""
         self._memories.clear()
+        for name in self._set:
+            os.environ.pop(name, None)
         if self.recorder is not None:
             self.recorder.close()
 

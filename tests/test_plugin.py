@@ -222,6 +222,29 @@ def embedding():
     assert run.ret == 0, run.stdout.str()
 
 
+def test_workers_compute_in_one_thread_each_unless_the_user_says_otherwise(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.makeconftest(
+        CONFTEST
+        + """
+class Threads(First):
+    def search(self, query, k):
+        import os
+        assert (os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "3")
+        return super().search(query, k)
+
+@method(embeds=False, controls=[])
+def threads():
+    return Threads
+"""
+    )
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert project.runpytest_inprocess("--engram-method=threads", "tiny.yaml", "-n", "1").ret == 0
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
 def test_a_killed_worker_is_the_error_of_its_item_and_the_rest_is_kept(project: pytest.Pytester) -> None:
     run = project.runpytest_subprocess("--engram-method=first,fatal", "tiny.yaml", "-n", "2", "--max-worker-restart=20")
     assert run.ret == 1
@@ -340,7 +363,9 @@ def trained():
     (project.path / "leaked.txt").write_text(log(project)[0]["query"].upper() + "  ")
     run = project.runpytest("--engram-method=trained", "tiny.yaml")
     assert run.ret == 1
-    run.stdout.fnmatch_lines(["trained: no training on scored data: 1 of its 1 training questions are scored: another*"])
+    run.stdout.fnmatch_lines(
+        ["trained: no training on scored data: 1 of its 1 training questions are scored: another*"]
+    )
     assert {r["status"] for r in log(project) if r["method"] == "trained"} == {"violation"}
     assert {r["status"] for r in log(project) if r["method"] == "first"} == {"ok"}
 
