@@ -56,12 +56,12 @@ class Server:
     Args:
         log: the file that the server's own output goes to.
         port: where it listens; default: a free one, kept over restarts.
-        threads: of the model's arithmetic.
+        threads: of the model's arithmetic; default: as many as there are cores for this process.
     """
 
     def __init__(self, log: Path, port: int | None = None, threads: int | None = None) -> None:
         self._log = log
-        self._threads = threads or max(1, (os.cpu_count() or 2) // 2)
+        self._threads = threads or len(os.sched_getaffinity(0))
         self._process: subprocess.Popen[bytes] | None = None
         self.port = port or free_port()
 
