@@ -1,6 +1,6 @@
 """Put the reference run into README.md: `python -m benchmarks.readme`.
 
-What stands between `<!-- reference: NAME -->` and `<!-- /reference -->` is taken from `reports/reference`, and so is the
+What stands between `<!-- reference: NAME -->` and `<!-- /reference -->` comes from `reports/reference`, and so does the
 screenshot of its page. Nothing there is typed by hand, and a test compares the two.
 """
 

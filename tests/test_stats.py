@@ -199,3 +199,51 @@ def test_smallest_mean_difference_equals_statsmodels(n: int) -> None:
 def test_importing_it_leaves_scipy_alone() -> None:
     code = "import sys, pytest_engram.stats; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "low", "high"),
+    [
+        # Newcombe, Statistics in Medicine 17 (1998), pp. 2635-2650, Table II, method 10.
+        ((36, 12, 2, 0), 0.0569, 0.3404),
+        ((20, 12, 2, 16), 0.0562, 0.3292),
+        ((18, 14, 0, 18), 0.1441, 0.3963),
+    ],
+)
+def test_newcombe_gives_the_published_intervals(table: tuple[int, ...], low: float, high: float) -> None:
+    both, only_a, only_b, neither = table
+    a = [1] * (both + only_a) + [0] * (only_b + neither)
+    b = [1] * both + [0] * only_a + [1] * only_b + [0] * neither
+    found = stats.newcombe(a, b)
+    assert found == pytest.approx(((only_a - only_b) / sum(table), low, high), abs=5e-5)
+
+
+def test_no_difference_on_a_hundred_questions_is_no_proof_that_there_is_none() -> None:
+    low, high = stats.wilson(100, 100)
+    assert stats.newcombe([1] * 100, [1] * 100) == pytest.approx((0.0, low - high, high - low))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
+def test_newcombe_is_antisymmetric_and_holds_the_difference(pairs: list[tuple[bool, bool]]) -> None:
+    a, b = [float(x) for x, _ in pairs], [float(y) for _, y in pairs]
+    difference, low, high = stats.newcombe(a, b)
+    assert -1 <= low <= difference <= high <= 1
+    assert (-difference, -high, -low) == pytest.approx(stats.newcombe(b, a))
+
+
+def test_newcombe_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(7)
+    shares = [0.3, 0.12, 0.06, 0.52]
+    covered = 0
+    for both, only_a, only_b, neither in rng.multinomial(100, shares, size=400).tolist():
+        a = [1] * (both + only_a) + [0] * (only_b + neither)
+        b = [1] * both + [0] * only_a + [1] * only_b + [0] * neither
+        _, low, high = stats.newcombe(a, b)
+        covered += low <= 0.06 <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+@pytest.mark.parametrize(("a", "b"), [([], []), ([1], [1, 0]), ([0.5], [1])])
+def test_newcombe_takes_pairs_of_0_and_1_alone(a: list[float], b: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        stats.newcombe(a, b)

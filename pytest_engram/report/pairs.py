@@ -94,16 +94,21 @@ def compare(a: NDArray[np.float64], b: NDArray[np.float64], *, binary: bool) -> 
     """`a` minus `b`, question by question: exact McNemar for 0/1 values, else the paired bootstrap.
 
     Returns:
-        n, difference, its 95% bootstrap interval as low and high, p, test, how many questions are better or worse, and
-        the smallest difference that this test finds with 80% power.
+        n, difference, its 95% interval as low and high (Newcombe's for 0/1 values, else the bootstrap's), p, test, how
+        many questions are better or worse, and the smallest difference that this test finds with 80% power.
     """
-    difference, low, high, p = stats.paired_bootstrap(a.tolist(), b.tolist())
+    ours, theirs = a.tolist(), b.tolist()
+    if binary:
+        difference, low, high = stats.newcombe(ours, theirs)
+        p = stats.mcnemar(ours, theirs)
+    else:
+        difference, low, high, p = stats.paired_bootstrap(ours, theirs)
     return {
         "n": len(a),
         "difference": float(difference),
         "low": float(low),
         "high": float(high),
-        "p": float(stats.mcnemar(a.tolist(), b.tolist()) if binary else p),
+        "p": float(p),
         "test": "mcnemar" if binary else "paired bootstrap",
         "better": int((a > b).sum()),
         "worse": int((a < b).sum()),
