@@ -71,7 +71,7 @@ class QuestionItem(pytest.Function):
         self.seed = seed
         self.outcome: Outcome | None = None
         if hasattr(self, "_id"):
-            # Since 9.2, pytest holds ids in parts and takes what is in brackets for parameters; --lf looks up the parts.
+            # Since 9.2, pytest holds ids in parts, what is in brackets as parameters; --lf looks up the parts.
             self._id = type(self._id).parse(self.nodeid)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -68,8 +68,8 @@ def newcombe(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -
     """Difference of two proportions on the same questions, with Newcombe's score interval.
 
     Method 10 of Newcombe, "Improved confidence intervals for the difference between binomial proportions based on
-    paired data" (Statistics in Medicine 17, 1998): the two Wilson intervals, joined with the correlation of the pairs. A
-    bootstrap would give an interval of width 0 wherever no question tells the two apart; ten questions without a
+    paired data" (Statistics in Medicine 17, 1998): the two Wilson intervals, joined with the correlation of the pairs.
+    A bootstrap would give an interval of width 0 wherever no question tells the two apart; ten questions without a
     difference do not prove that there is none.
 
     Args:

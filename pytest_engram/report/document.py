@@ -187,8 +187,8 @@ def _pairs(results: Row, suite: Row) -> Iterator[Grid]:
             ]
         )
     grid.below = [
-        "Differences are fractions, with their 95% interval (Newcombe for 0/1 metrics, else bootstrap); several seeds count "
-        "as their mean a question. "
+        "Differences are fractions, with their 95% interval (Newcombe for 0/1 metrics, else bootstrap); several seeds "
+        "count as their mean a question. "
         f"Holm: over the {len(rows)} tests of this table.",
         *_sizes(results, [(suite["suite"], metric) for metric in suite["metrics"]]),
     ]
