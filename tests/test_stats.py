@@ -54,6 +54,15 @@ def test_bootstrap_of_many_values_nears_the_normal_interval() -> None:
     assert stats.bootstrap(values) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.002)
 
 
+@pytest.mark.parametrize("n", [2, 100, 499])
+def test_bootstrap_equals_scipy_with_the_same_generator(n: int) -> None:
+    values = np.random.default_rng(n).random(n)
+    expected = scipy_stats.bootstrap(
+        (values,), np.mean, n_resamples=10_000, method="percentile", batch=1000, rng=np.random.default_rng(stats.SEED)
+    ).confidence_interval
+    assert stats.bootstrap(values.tolist()) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 @settings(max_examples=30, deadline=None)
 def test_bootstrap_repeats_and_stays_among_the_values(values: list[float]) -> None:
