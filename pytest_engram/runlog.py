@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,21 +54,20 @@ class Outcome:
 
     def to_line(self) -> str:
         """One line of `items.jsonl`, without what does not apply."""
-        keep = _MICRO if self.family is not None else ()
-        optional = {name for name in _OPTIONAL if name not in keep and not _given(getattr(self, name))}
-        record = {key: value for key, value in asdict(self).items() if key not in optional}
-        return json.dumps(record, ensure_ascii=False, allow_nan=False)
+        always = _CORE if self.family is None else _CORE | _MICRO
+        record = {name: getattr(self, name) for name in _FIELDS}
+        return _encode({name: value for name, value in record.items() if name in always or _given(value)})
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Outcome:
         """The outcome of a parsed line. Fields that this version doesn't know are ignored."""
-        known = {f.name for f in fields(cls)}
-        return cls(**{key: value for key, value in record.items() if key in known})
+        return cls(**{key: value for key, value in record.items() if key in _FIELDS})
 
 
-_CORE = ("suite", "question_id", "method", "seed", "k", "ids", "metrics", "status", "reason", "seconds")
-_MICRO = ("family", "case", "web", "backers", "winner", "expected")  # null says something there
-_OPTIONAL = tuple(f.name for f in fields(Outcome) if f.name not in _CORE)
+_FIELDS = {f.name: None for f in fields(Outcome)}  # in their order
+_CORE = {"suite", "question_id", "method", "seed", "k", "ids", "metrics", "status", "reason", "seconds"}
+_MICRO = {"family", "case", "web", "backers", "winner", "expected"}  # null says something there
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def _given(value: Any) -> bool:

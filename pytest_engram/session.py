@@ -55,7 +55,9 @@ class EngramSession:
         self._suites: dict[Path, Suite] = {}
         self._haystacks: OrderedDict[tuple[str, str], Haystack] = OrderedDict()
         self._memories: OrderedDict[tuple[Any, ...], tuple[Memory, object, object]] = OrderedDict()
+        self._benches: dict[tuple[str, int], Bench] = {}
         self._refused: dict[str, str | None] = {}
+        self._scored: list[rules.Scored] | None = None
         self._set: list[str] = []  # environment variables that this run added
         self._register_shipped_methods()
         if self.options.methods and config.args_source is not config.ArgsSource.ARGS:
@@ -155,6 +157,7 @@ class EngramSession:
 
             assert self.prepared is not None
             self._suites[path] = preparation.load(path, self.prepared, self.options.data, self._suites.values())
+            self._scored = None
         return self._suites[path]
 
     def loaded(self) -> list[Suite]:
@@ -195,18 +198,20 @@ class EngramSession:
 
     def bench(self, suite: Suite, seed: int) -> Bench:
         """What a memory over this suite's entries is given."""
-        from pytest_engram.encoders import cache_dir
+        from pytest_engram.cache import cache_dir
 
-        return Bench(
-            k=self.options.k,
-            seed=seed,
-            embeddings=lambda: self.store,
-            cache_dir=cache_dir(),
-            tokenize=suite.tokenize,
-            rank=suite.rank,
-            lexical=suite.lexical,
-            training=self._training_split,
-        )
+        if (suite.name, seed) not in self._benches:
+            self._benches[suite.name, seed] = Bench(
+                k=self.options.k,
+                seed=seed,
+                embeddings=lambda: self.store,
+                cache_dir=cache_dir(),
+                tokenize=suite.tokenize,
+                rank=suite.rank,
+                lexical=suite.lexical,
+                training=self._training_split,
+            )
+        return self._benches[suite.name, seed]
 
     def memory(self, method: Method, factory: MemoryFactory, seed: int, suite: Suite, haystack: Haystack) -> Memory:
         """The memory of a method over a haystack: filled once in each process, and kept while it is in use."""
@@ -235,9 +240,11 @@ class EngramSession:
 
     def scored(self) -> list[rules.Scored]:
         """Every pilot question: those of the shipped pilot sets and those of this run."""
-        from pytest_engram import training
+        if self._scored is None:
+            from pytest_engram import training
 
-        return training.scored([shipped_cases(), *self.suite_paths()], self.loaded())
+            self._scored = training.scored([shipped_cases(), *self.suite_paths()], self.loaded())
+        return self._scored
 
     def _training_split(self, name: str) -> list[Any]:
         from pytest_engram import training

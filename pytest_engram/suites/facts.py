@@ -110,11 +110,6 @@ def parse_facts(context: str) -> tuple[Entry, ...]:
 
 
 @cache
-def _searchable(context: str) -> str:
-    return metrics.searchable(entry.text for entry in parse_facts(context))
-
-
-@cache
 def digest(context: str) -> str:
     """The sha256 of a context's UTF-8 text, in hex."""
     return hashlib.sha256(context.encode("utf-8", "surrogatepass")).hexdigest()
@@ -188,6 +183,7 @@ class FactSuite(Suite):
         self._official = (context_sha256, answers_sha256)
         self._depths = {name: depth for name in spec.metrics if (depth := metrics.parse(name)[1]) is not None}
         self._unavailable: dict[str, str] = {}
+        self._found: dict[tuple[str, ...], frozenset[str]] = {}
         self.questions = [self._question(committed) for committed in spec.questions]
 
     def _question(self, committed: PilotQuestion) -> Question:
@@ -217,8 +213,16 @@ class FactSuite(Suite):
         return parse_facts(self._row.context)
 
     @cached_property
-    def _texts(self) -> dict[str, str]:
-        return {entry.id: entry.text for entry in self._facts}
+    def _normalised(self) -> dict[str, str]:
+        return {entry.id: metrics.normalise(entry.text) for entry in self._facts}
+
+    def _answering(self, question: Question) -> frozenset[str]:
+        """The ids of all facts that contain an accepted answer: looked for once, not for every method again."""
+        if question.answers not in self._found:
+            wanted = [answer for answer in map(metrics.normalise, question.answers) if answer]
+            texts = self._normalised.items()
+            self._found[question.answers] = frozenset(id_ for id_, text in texts if any(a in text for a in wanted))
+        return self._found[question.answers]
 
     def haystack(self, key: str) -> Sequence[Entry]:  # noqa: ARG002 (there is one)
         """All facts, by serial number: every question is asked over the same."""
@@ -236,19 +240,19 @@ class FactSuite(Suite):
 
     def score(self, question: Question, ids: Sequence[str]) -> Score:
         """`answer@k`: whether any of the first k returned facts contains an accepted answer."""
-        texts = [self._texts[id_] for id_ in ids]
-        found = {name: metrics.answer_at(texts, question.answers, k) for name, k in self._depths.items()}
-        return Score(metrics={name: float(value) for name, value in found.items()})
+        gold = self._answering(question)
+        return Score(metrics={name: metrics.recall_any(ids, gold, k) for name, k in self._depths.items()})
 
     def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
         """Those of `ids` whose fact contains an accepted answer."""
-        return [id_ for id_ in ids if metrics.answer_at([self._texts[id_]], question.answers, 1)]
+        gold = self._answering(question)
+        return [id_ for id_ in ids if id_ in gold]
 
     def ceiling(self, question: Question) -> bool | None:
         """Whether any fact contains an accepted answer; None where the question can't be had."""
         if self._row is None or question.id in self._unavailable:
             return None
-        return metrics.contains(_searchable(self._row.context), question.answers)
+        return bool(self._answering(question))
 
     def describe(self) -> dict[str, Any]:
         """Source, row, origin, the context's sha256, whether all of it is the official data, counts and notes."""
