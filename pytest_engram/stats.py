@@ -97,7 +97,7 @@ def newcombe(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -
     n = len(first)
     both, only_a, only_b = (int(((first == x) & (second == y)).sum()) for x, y in ((1, 1), (1, 0), (0, 1)))
     neither = n - both - only_a - only_b
-    cross = both * neither - only_a * only_b
+    cross = float(both * neither - only_a * only_b)
     if cross > 0:
         cross = max(cross - n / 2, 0)  # the paper's correction for continuity
     margins = (both + only_a) * (only_b + neither) * (both + only_b) * (only_a + neither)
