@@ -206,16 +206,17 @@ def kendall_tau(
         raise ValueError(f"{len(x)} values against {len(y)}: not pairs")
     if len(set(x)) < 2 or len(set(y)) < 2:
         raise ValueError("Kendall's tau is undefined: all values of one side are equal")
-    # Ranks, because the difference of two infinities has no sign.
-    ranks_x, ranks_y = (np.unique(values, return_inverse=True)[1] for values in (x, y))
+    # Ranks, because the difference of two infinities has no sign. Equal pairs are counted together.
+    ranks = np.array([np.unique(values, return_inverse=True)[1] for values in (x, y)])
+    (ranks_x, ranks_y), pair = np.unique(ranks, axis=1, return_inverse=True)
 
     # A resample is how often it holds each pair; concordance is then a quadratic form in these counts. All sums are of
     # whole numbers far below 2^53, so that no order of summation changes them.
-    n = ranks_x.size
+    n, different = len(x), ranks_x.size
     drawn = np.random.default_rng(seed).integers(0, n, (resamples, n))
-    counts = np.bincount((drawn + np.arange(resamples)[:, None] * n).ravel(), minlength=resamples * n)
-    weights = counts.reshape(resamples, n).astype(float)
-    weights = np.vstack([np.ones(n), weights])  # the observed sample first
+    drawn = np.vstack([np.arange(n), drawn])  # the observed sample first
+    places = pair.ravel()[drawn] + np.arange(len(drawn))[:, None] * different
+    weights = np.bincount(places.ravel(), minlength=len(drawn) * different).reshape(-1, different).astype(float)
     order_x = np.sign(np.subtract.outer(ranks_x, ranks_x))
     order_y = np.sign(np.subtract.outer(ranks_y, ranks_y))
     concordance = _quadratic(weights, order_x * order_y)
