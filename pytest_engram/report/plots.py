@@ -99,6 +99,8 @@ def _height(group: _Group) -> float:
 
 
 def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
+    from matplotlib.collections import LineCollection
+
     axes.set_xlim(0, 1)
     axes.set_ylim(-height, 0)
     axes.set_yticks([])
@@ -108,6 +110,11 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
     axes.grid(axis="x", color=INK, alpha=0.12, linewidth=0.6)
     axes.set_axisbelow(True)
     at_label, at_value = axes.get_yaxis_transform(), axes.get_yaxis_transform()
+    # One collection of all bars and one of all dots: an artist a row would take as long as all the rest of the report.
+    bars: list[list[tuple[float, float]]] = []
+    dots: list[tuple[float, float]] = []
+    colours: list[str] = []
+    faces: list[str] = []
     top = 0.0
     for title, note, rows in groups:
         axes.text(-0.02, top - 0.28, title, transform=at_label, ha="left", va="baseline", weight="bold", clip_on=False)
@@ -116,12 +123,16 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
             y = top - _GAP - _LINE * (line + 0.35)
             colour = ROLE_COLOURS.get(row["role"], ROLE_COLOURS["anchor"])
             told = estimate(row) + ("" if row["status"] == "ok" else f" {row['status']}")
-            axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt")
-            face = colour if row["status"] == "ok" else PAPER  # hollow: not a number to rely on
-            axes.plot([row["value"]], [y], "o", color=colour, markerfacecolor=face, markersize=4.5, clip_on=False)
+            bars.append([(row["low"], y), (row["high"], y)])
+            dots.append((row["value"], y))
+            colours.append(colour)
+            faces.append(colour if row["status"] == "ok" else PAPER)  # hollow: not a number to rely on
             axes.text(-0.03, y, _short(row["label"]), transform=at_label, ha="right", va="center", size=8)
             axes.text(1.04, y, told, transform=at_value, ha="left", va="center", size=7, alpha=0.85)
         top -= _GAP + _LINE * len(rows)
+    axes.add_collection(LineCollection(bars, colors=colours, linewidths=1.6, capstyle="butt"), autolim=False)
+    x, y = zip(*dots, strict=True)
+    axes.scatter(x, y, s=4.5**2, c=faces, edgecolors=colours, linewidths=1.0, clip_on=False, zorder=2.5)
 
 
 def flip_points(results: Row) -> str:
