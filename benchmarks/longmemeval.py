@@ -1,6 +1,6 @@
 """How long BM25 over a file of LongMemEval_S's size takes, beside a plain script that follows the official steps.
 
-    python benchmarks/longmemeval.py [--questions 500] [--granularity session|turn] [--file FILE]
+    python -m benchmarks.longmemeval [--questions 500] [--granularity session|turn] [--file FILE]
 
 Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json,
 rank-bm25, a log of all rankings; `tests/plain_longmemeval.py`), this project on an empty cache, and this project
@@ -20,10 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from benchmarks.measure import Row
     from pytest_engram.longmemeval.protocol import Granularity
 
 ROOT = Path(__file__).parents[1]
@@ -112,9 +114,45 @@ def work(found: dict[str, Any]) -> float:
     return float(found["load_s"] + found["retrieve_s"] + found.get("log_s", 0.0))
 
 
+def compare(questions: int, granularity: str, file: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The plain script's run, this project's first and its later one, over `file` or over a generated one.
+
+    Raises:
+        SystemExit: they give different figures.
+    """
+    from benchmarks import longmemeval_file
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if file is None:
+            file = folder / "longmemeval_s_cleaned.json"
+            longmemeval_file.write(file, questions)
+        print(f"{file.name}: {file.stat().st_size / 1e6:.0f} MB, granularity {granularity}\n", file=sys.stderr)
+        plain_script = str(ROOT / "tests" / "plain_longmemeval.py")
+        own = (__file__, "measure", str(file), granularity, str(folder / "log"))
+        cache = {"ENGRAM_CACHE": str(folder / "cache")}
+        plain = run(plain_script, str(file), granularity, str(folder / "log"))
+        runs = {"plain script": plain, "first run": run(*own, **cache), "later run": run(*own, **cache)}
+    for name, found in runs.items():
+        if (found["metrics"], found["scored"]) != (plain["metrics"], plain["scored"]):
+            sys.exit(f"{name}: other figures than the plain script's")
+    return runs
+
+
+def rows(questions: int) -> Iterator[Row]:
+    """BM25 over a generated file, first and later run: by how much of the plain script's time."""
+    from benchmarks.measure import Row
+
+    runs = compare(questions, "session")
+    plain = work(runs["plain script"])
+    for name, limit in (("first run", None), ("later run", 1 / GOAL)):
+        ours = work(runs[name])
+        shown = f"LongMemEval_S, BM25, {questions} questions, {name}"
+        yield Row(shown, "plain script", ours, plain, ours / plain, limit)
+
+
 def main() -> None:
     """Generate, run, compare, print."""
-    import longmemeval_file
     from tabulate import tabulate
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -122,25 +160,13 @@ def main() -> None:
     parser.add_argument("--granularity", choices=["session", "turn"], default="session")
     parser.add_argument("--file", type=Path, help="measure this file of the official schema instead")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        file = options.file or folder / "longmemeval_s_cleaned.json"
-        if options.file is None:
-            longmemeval_file.write(file, options.questions)
-        print(f"{file.name}: {file.stat().st_size / 1e6:.0f} MB, granularity {options.granularity}\n")
-        plain_script = str(ROOT / "tests" / "plain_longmemeval.py")
-        own = (__file__, "measure", str(file), options.granularity, str(folder / "log"))
-        cache = {"ENGRAM_CACHE": str(folder / "cache")}
-        plain = run(plain_script, str(file), options.granularity, str(folder / "log"))
-        runs = {"plain script": plain, "first run": run(*own, **cache), "later run": run(*own, **cache)}
+    runs = compare(options.questions, options.granularity, options.file)
+    plain = runs["plain script"]
     columns = ("whole_s", "cpu_s", "load_s", "retrieve_s", "log_s", "peak_mb")
     rows = [
         [name, *(found.get(column) for column in columns), work(plain) / work(found)] for name, found in runs.items()
     ]
     print(tabulate(rows, headers=["", *columns, "times faster"], floatfmt=".2f", missingval=""))
-    for name, found in runs.items():
-        if (found["metrics"], found["scored"]) != (plain["metrics"], plain["scored"]):
-            sys.exit(f"{name}: other figures than the plain script's")
     shown = ("recall_any@5", "recall_all@5", "ndcg_any@10")
     figures = ", ".join(f"{name} {plain['metrics'][name]:.4f}" for name in shown)
     print(f"\nSame figures in all runs, over {plain['scored']} scored questions: {figures}")

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 
@@ -58,6 +59,7 @@ def normalise(text: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).replace("_", " ").strip()
 
 
+@lru_cache(maxsize=4096)
 def fingerprint(text: str) -> str:
     """The first 16 hex digits of the sha256 of the normalised text: pilot sets commit it in place of the text."""
     return hashlib.sha256(normalise(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
