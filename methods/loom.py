@@ -4,7 +4,7 @@ Support, conflict and resolution are those of the design:
 
 - support: summed similarity to the mutual nearest neighbours (`pytest_engram.graph`);
 - conflict: two entries among the first `depth` of the dense ranking, similar over a threshold, different in content
-  and, by default, with the same subject, which a regular expression finds;
+  (`differ`: they name different values) and, by default, with the same subject, which a regular expression finds;
 - resolution: the stronger entry takes the better of the two ranks, the other is dropped; the list refills from the
   ranking to k, beyond `depth` as it stands.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ CACHED_FROM = 256  # entries; below, computing support is quicker than reading i
 PROJECTED = 32  # dimensions of Loom, sampled: few enough that its neighbours differ between seeds
 
 Strength: TypeAlias = tuple[float, float]
+Resolution: TypeAlias = "tuple[list[int], NDArray[np.intp], list[tuple[int, int, int]]]"
 
 
 class Loom:
@@ -50,11 +51,12 @@ class Loom:
         self._settings = settings
         self._entries: list[Entry] = []
         self._index: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._seen: dict[int, tuple[str, str]] = {}
+        self._seen: dict[int, Reading] = {}
+        self._last: tuple[str, Resolution] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._index = None
+        self._index = self._last = None
 
     def prepare(self) -> None:
         """Build the support, which a large haystack keeps for all workers."""
@@ -66,12 +68,12 @@ class Loom:
         return {entry.id: float(value) for entry, value in zip(self._entries, support, strict=True)}
 
     def search(self, query: str, k: int) -> list[str]:
-        stays, rest, _ = self._resolve(query)
+        stays, rest, _ = self._resolved(query)
         return [self._entries[position].id for position in [*stays, *rest[: max(0, k - len(stays))]][:k]]
 
     def trace(self, query: str, k: int) -> list[Dropped]:
         """The conflicts that were settled in favour of the first k, in the order of the ranks that were lost."""
-        stays, _, dropped = self._resolve(query)
+        stays, _, dropped = self._resolved(query)
         shown = set(stays[:k])
         return [
             Dropped(self._entries[loser].id, self._entries[winner].id, self._why(loser, winner), rank + 1)
@@ -112,7 +114,13 @@ class Loom:
             self._settings = settings_for(self._bench)
         return self._settings
 
-    def _resolve(self, query: str) -> tuple[list[int], NDArray[np.intp], list[tuple[int, int, int]]]:
+    def _resolved(self, query: str) -> Resolution:
+        """The resolution of the query asked last is kept, as a trace follows its search."""
+        if self._last is None or self._last[0] != query:
+            self._last = query, self._resolve(query)
+        return self._last[1]
+
+    def _resolve(self, query: str) -> Resolution:
         """Positions that stay, best first; the ranking beyond the depth; (rank lost, who lost it, to whom)."""
         if not self._entries:
             return [], np.empty(0, np.intp), []
@@ -144,16 +152,15 @@ class Loom:
 
     def _conflict(self, one: int, other: int) -> bool:
         """Whether two similar entries differ in content and speak of the same subject."""
-        (content_a, subject_a), (content_b, subject_b) = self._read(one), self._read(other)
-        return content_a != content_b and (not self.tests_subject or same_subject(subject_a, subject_b))
+        a, b = self._read(one), self._read(other)
+        return differ(a, b) and (not self.tests_subject or same_subject(a.subject, b.subject))
 
-    def _read(self, position: int) -> tuple[str, str]:
-        """Content and subject of an entry; read once, and only where an entry gets that far."""
-        read = self._seen.get(position)
-        if read is None:
-            text = self._entries[position].text
-            read = self._seen[position] = content(text), subject(text) if self.tests_subject else ""
-        return read
+    def _read(self, position: int) -> Reading:
+        """An entry is read once, and only where it gets that far."""
+        reading = self._seen.get(position)
+        if reading is None:
+            reading = self._seen[position] = read(self._entries[position].text)
+        return reading
 
     def _why(self, loser: int, winner: int) -> str:
         vectors, _ = self._indexed()
@@ -176,7 +183,7 @@ class LoomRecency(Loom):
 
 
 class LoomNoRegex(Loom):
-    """Loom without the subject test: similar and different is conflict enough."""
+    """Loom without the subject test: similar and different in content is conflict enough."""
 
     tests_subject = False
 
@@ -201,8 +208,40 @@ class LoomSampled(Loom):
         return f"sampled support neighbours={settings.neighbours} dimensions={PROJECTED} seed={self._bench.seed}"
 
 
+class Reading(NamedTuple):
+    """What a conflict is judged by: an entry's whole `content`, its `subject`, and the values that it names."""
+
+    content: str
+    subject: str
+    named: frozenset[str]
+
+
+def read(text: str) -> Reading:
+    """An entry's text as a conflict is judged by it."""
+    found = subject(text)
+    return Reading(content(text), found, named(text, found))
+
+
+def differ(one: Reading, other: Reading) -> bool:
+    """Whether two facts differ in content, which is to say that they name different values.
+
+    Two facts of one subject that name the same do not contradict each other ("Bo lives in Graz", "Bo has a garden in
+    Graz"), nor does one that names less ("Bo sails", on Mondays, and on Mondays at 6). So where both name something
+    and all that one names is named by the other, they agree. Where one of them names nothing, which is any sentence
+    without names and numbers ("Bo plays the harp"), they differ if their words do.
+
+    A fact that names both values ("Bo went from Graz to Ghent") agrees with either: a contradiction that is missed.
+    """
+    if one.named and other.named and (one.named <= other.named or other.named <= one.named):
+        return False
+    return one.content != other.content
+
+
 _SERIAL = re.compile(r"\s*\d+[.):]\s+")
 _NOT_WORD = re.compile(r"\W+")
+_LABEL = r"\s*(?:\d+[.):]\s+)?(?:(?:user|assistant):\s+)?"  # a serial number, who speaks
+_UNLABELLED = re.compile(_LABEL)  # may be empty, so that it matches at the very beginning alone
+_EDGES = ".,;:!?…()[]{}<>\"'’‘“”«»"
 
 
 def content(text: str) -> str:
@@ -215,8 +254,7 @@ def content(text: str) -> str:
 # noun or an adjective ("the headquarters", "of cards").
 _HEAD = 200  # characters that are looked at, so that a long text costs no more than a sentence
 _LEAD = re.compile(
-    r"\s*(?:\d+[.):]\s+)?(?:(?:user|assistant):\s+)?"
-    r"(?:(?:In|On|At|Since|After|Before|By|From|Until|During|As|Last|This|Next|For)\s[^,.]{1,60},\s+"
+    _LABEL + r"(?:(?:In|On|At|Since|After|Before|By|From|Until|During|As|Last|This|Next|For)\s[^,.]{1,60},\s+"
     r"|(?:Now|Today|Currently|Recently|Lately|Yesterday|However|Also|Nowadays|Actually|Then),?\s+)?"
 )
 _AUXILIARY = re.compile(
@@ -251,6 +289,24 @@ def subject(text: str) -> str:
             return " ".join(words).replace("’", "'").strip(" ,;:").casefold().removeprefix("the ")
         words.append(word)
     return ""
+
+
+def named(text: str, subject: str) -> frozenset[str]:
+    """The names and numbers of an entry's beginning, beside those of its `subject`.
+
+    A name is a capitalised word other than the first, a number any word with a digit in it; serial numbers, who speaks
+    and the possessive 's are left out. Of a long text only as much is looked at as for its subject.
+    """
+    words = [word for word in _UNLABELLED.sub("", text[:_HEAD], count=1).split() if word.strip(_EDGES)]
+    return frozenset(
+        _plain(word)
+        for place, word in enumerate(words)
+        if (place and word.strip(_EDGES)[0].istitle()) or any(map(str.isdigit, word))
+    ) - set(map(_plain, subject.split()))
+
+
+def _plain(word: str) -> str:
+    return word.strip(_EDGES).replace("’", "'").removesuffix("'s").casefold()
 
 
 def _is_verb(word: str, after: str) -> bool:

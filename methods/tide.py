@@ -1,14 +1,15 @@
-"""Tide: newest wins. The control that Loom must be told apart from: its own code, with Loom's depth and similarity.
+"""Tide: newest wins. The control that Loom must be told apart from; it shares no code with it.
 
-The dense ranking is walked to a depth. An entry that speaks of the same name as one already taken, and is close to it
-in meaning, is another version of it: the newer of the two keeps the place, whatever else the memory holds. Of equal
-times the one that ranks better stays.
+The dense ranking is walked to a depth. An entry that speaks of the same name as one already taken, is close to it in
+meaning and names something else is another version of it: the newer of the two keeps the place, whatever else the
+memory holds. Of equal times the one that ranks better stays.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,12 @@ from pytest_engram import devdata
 from pytest_engram.calibrate import Settings, settings_for
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 
+Walk: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"
+
+_HEAD = 200  # characters that are looked at
 _TOKEN = re.compile(r"[^\W\d_][\w.&'’-]*")
+_NAME_OR_NUMBER = re.compile(r"[^\W_][\w.&'’:-]*")
+_SERIAL = re.compile(r"\s*\d+[.):]\s+")
 _OPENING = re.compile(r"(?:\s*\d+[.):])?\s*(?:In|On|At|Since|After|Before|By|From|Until|During|As)\s[^,.]{1,60},")
 _NO_NAME = re.compile(r"the|a|an|this|that|these|those|now|in|on|at|since|for|as", re.IGNORECASE)
 
@@ -30,25 +36,32 @@ class Tide:
         self._settings = settings
         self._entries: list[Entry] = []
         self._matrix: NDArray[np.float32] | None = None
+        self._last: tuple[str, Walk] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._matrix = None
+        self._matrix = self._last = None
 
     def prepare(self) -> None:
         self._vectors()
 
     def search(self, query: str, k: int) -> list[str]:
-        taken, rest, _ = self._walk(query)
+        taken, rest, _ = self._walked(query)
         return [self._entries[position].id for position in [*taken, *rest[:k]][:k]]
 
     def trace(self, query: str, k: int) -> list[Dropped]:
         """The versions that were given up for one of the first k."""
-        taken, _, dropped = self._walk(query)
+        taken, _, dropped = self._walked(query)
         shown = {self._entries[position].id for position in taken[:k]}
         return [drop for drop in dropped if drop.by in shown]
 
-    def _walk(self, query: str) -> tuple[list[int], list[int], list[Dropped]]:
+    def _walked(self, query: str) -> Walk:
+        """The last walk is kept: a trace asks what its search asked."""
+        if self._last is None or self._last[0] != query:
+            self._last = query, self._walk(query)
+        return self._last[1]
+
+    def _walk(self, query: str) -> Walk:
         """Positions taken, best first; the ranking beyond the depth; what was dropped."""
         if not self._entries:
             return [], [], []
@@ -57,12 +70,16 @@ class Tide:
         vectors = self._vectors()
         ranking = self._bench.rank(vectors @ self._bench.embed_query(query)).tolist()
         window = ranking[: self._settings.depth]
-        alike = vectors[window] @ vectors[window].T >= self._settings.similarity
-        names = [first_name(self._entries[position].text) for position in window]
+        alike = vectors[window] @ vectors[window].T >= self._settings.tide
+        facts = [read(self._entries[position].text) for position in window]
         taken: list[int] = []  # ranks; a newer version stands where the older one stood
         lost: dict[int, int] = {}
         for rank, position in enumerate(window):
-            versions = [other for other in taken if alike[rank, other] and names[rank] == names[other]]
+            versions = [
+                other
+                for other in taken
+                if alike[rank, other] and facts[rank].name == facts[other].name and differ(facts[rank], facts[other])
+            ]
             newer = [other for other in versions if self._time(window[other]) >= self._time(position)]
             if newer:
                 lost[rank] = max(newer, key=lambda other: self._time(window[other]))
@@ -94,17 +111,53 @@ class Tide:
         return self._matrix
 
 
+class Fact(NamedTuple):
+    """What tells versions: the `name` a fact speaks of, what it names besides, and what it says as a whole."""
+
+    name: str
+    named: frozenset[str]
+    words: str
+
+
+def read(text: str) -> Fact:
+    """A text as versions are told by it."""
+    name = first_name(text)
+    return Fact(name, named(text, name), " ".join(re.findall(r"\w+", _unnumbered(text))).casefold())
+
+
+def differ(one: Fact, other: Fact) -> bool:
+    """Whether two facts of one name can be versions: not if either names all that the other does, or says the same."""
+    shared = one.named & other.named
+    return shared not in (one.named, other.named) if one.named and other.named else one.words != other.words
+
+
 def first_name(text: str) -> str:
     """The first run of capitalised words, an opening ("Since May, ...") aside; empty where there is none."""
-    head = text[:200]
+    head = text[:_HEAD]
     opening = _OPENING.match(head)
     name: list[str] = []
     for token in _TOKEN.findall(head[opening.end() :] if opening else head):
         if token[0].isupper() and (name or not _NO_NAME.fullmatch(token)):
-            name.append(token.removesuffix("'s").removesuffix("’s").rstrip("."))
+            name.append(_bare(token))
         elif name:
             break
     return " ".join(name).casefold()
+
+
+def named(text: str, name: str) -> frozenset[str]:
+    """The capitalised words after the first, and the numbers, of a text's beginning; without the `name` it is about."""
+    words = enumerate(_NAME_OR_NUMBER.findall(_unnumbered(text[:_HEAD])))
+    values = [word for place, word in words if (place and word[0].isupper()) or any(map(str.isdigit, word))]
+    return frozenset(_bare(word).casefold() for word in values).difference(name.split())
+
+
+def _unnumbered(text: str) -> str:
+    serial = _SERIAL.match(text)
+    return text[serial.end() :] if serial else text
+
+
+def _bare(word: str) -> str:
+    return word.rstrip(".:'’-").removesuffix("'s").removesuffix("’s").replace("’", "'").rstrip(".")
 
 
 @method(label="Tide", role="control", trained_on=devdata.learnt(), embeds=True)

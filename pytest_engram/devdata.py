@@ -1,8 +1,9 @@
 """Generated development data: everything that Loom and Tide are calibrated on, and nothing that is ever scored.
 
-Diaries of people who do not exist, from a seed of their own: a belief about somebody and its contradiction, each backed
-by more or fewer further facts, among what else is known of them and of others. `learnt` lists all texts, so that the
-rule against training on scored data can check them.
+People, places and values are made up here, from a seed of their own. There are two registers, because memories meet
+both: `records`, numbered encyclopaedic facts where some are later contradicted, and `diaries`, everyday sentences
+about one person among other people's, where a belief and its contradiction are backed by more or fewer further facts.
+`learnt` lists all texts, so that the rule against training on scored data can check them.
 """
 
 from __future__ import annotations
@@ -230,6 +231,22 @@ _MANY = (
     ("visit", "{s} has visited {v}.", ("Malta", "Iceland", "Oman", "Chile", "Nepal")),
 )
 
+# Statements of the numbered register, over an invented subject and value.
+_RECORDS = (
+    ("harbour master", "place", "person", "The harbour master of {s} is {v}."),
+    ("composer", "work", "person", "{s} was composed by {v}."),
+    ("school", "person", "place", "{s} went to school in the town of {v}."),
+    ("keeper", "house", "person", "The keeper of {s} is {v}."),
+    ("river", "place", "river", "{s} lies on the river {v}."),
+    ("trade", "person", "trade", "{s} earns a living as a {v}."),
+    ("founder", "house", "person", "{s} was endowed by {v}."),
+    ("patron", "place", "person", "The patron saint of {s} is {v}."),
+    ("tongue", "person", "tongue", "{s} writes letters in {v}."),
+    ("publisher", "work", "house", "{s} was first printed by {v}."),
+)
+_TRADES = ("cooper", "glazier", "farrier", "chandler", "milliner", "tanner", "saddler", "fletcher")
+_TONGUES = ("Frisian", "Ladin", "Sorbian", "Manx", "Cornish", "Livonian", "Romansh", "Kashubian")
+
 _GIVEN = tuple("Ansel Birgit Cosmo Dorrit Edda Fenno Greta Hollis Imke Jorun Kester Linnea Merit Nils Ottilie".split())  # noqa: SIM905
 _GIVEN += tuple("Piet Quirin Runa Stellan Tamsin Ulla Valdis Wendel Yrsa Zeno Alba Bram Cilla Dagny Eskil".split())  # noqa: SIM905
 _FIRST = tuple("Hal Tor Vem Brun Kel Mar Sten Lor Pel Wes Dun Ask Gil Rav Ost Fal Nor Cas Tham Jes".split())  # noqa: SIM905
@@ -237,19 +254,28 @@ _LAST = tuple("vik mann ridge berg low stad holt wick sen quist moor der ley by 
 
 
 class _Names:
-    """Invented people, none of them twice."""
+    """Invented names, none of them twice."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._taken: set[str] = set()
+        self._given: set[str] = set()
 
-    def __call__(self) -> str:
-        while True:
-            given, first, last = (self._rng.choice(part) for part in (_GIVEN, _FIRST, _LAST))
-            name = f"{given} {first}{last}"
-            if name not in self._taken:
-                self._taken.add(name)
-                return name
+    def __call__(self, kind: str) -> str:
+        while (name := self._one(kind)) in self._given:
+            pass
+        self._given.add(name)
+        return name
+
+    def _one(self, kind: str) -> str:
+        stem = self._rng.choice(_FIRST) + self._rng.choice(_LAST)
+        other = self._rng.choice(_FIRST) + self._rng.choice(_LAST)
+        return {
+            "person": f"{self._rng.choice(_GIVEN)} {stem}",
+            "place": f"{stem}{self._rng.choice(('', ' Bay', ' Cross', '-on-Sea', ' Heath'))}",
+            "work": self._rng.choice((f"The Bells of {stem}", f"Songs from {stem}", f"A Winter in {stem}")),
+            "house": f"{stem} {self._rng.choice(('Library', 'Press', 'Museum', 'Foundation'))} of {other}",
+            "river": f"{stem} Water",
+        }[kind]
 
 
 def cases(per_relation: int = 4, seed: int = SEED) -> list[Case]:
@@ -259,7 +285,7 @@ def cases(per_relation: int = 4, seed: int = SEED) -> list[Case]:
     made: list[Case] = []
     for relation in _DIARY:
         for _ in range(per_relation):
-            subject = names()
+            subject = names("person")
             old, new = rng.sample(relation.values, 2)
             forms = rng.sample(relation.backs, 10)  # both sides have backing of their own kind
 
@@ -283,7 +309,7 @@ def cases(per_relation: int = 4, seed: int = SEED) -> list[Case]:
 def _around(subject: str, relation: _Relation, names: _Names, rng: random.Random) -> list[Fact]:
     """What else is known: the subject's other relations and many-valued facts, and other people's lives."""
     facts: list[Fact] = []
-    for person in (subject, *(names() for _ in range(6))):
+    for person in (subject, *(names("person") for _ in range(6))):
         others = [other for other in _DIARY if other is not relation] if person is subject else list(_DIARY)
         for other in rng.sample(others, 3):
             value = rng.choice(other.values)
@@ -296,6 +322,25 @@ def _around(subject: str, relation: _Relation, names: _Names, rng: random.Random
         facts += [Fact(form.format(s=person, v=value), (person, name), value, False) for value in rng.sample(values, 2)]
     rng.shuffle(facts)
     return facts
+
+
+def records(subjects: int = 24, seed: int = SEED) -> list[Fact]:
+    """The numbered register: `subjects` facts of each relation, four in ten of them contradicted later."""
+    rng = random.Random(seed + 1)
+    names = _Names(rng)
+
+    def value_of(kind: str) -> str:
+        return rng.choice(_TRADES) if kind == "trade" else rng.choice(_TONGUES) if kind == "tongue" else names(kind)
+
+    people = [names("person") for _ in range(subjects)]  # one person has several relations, as in an encyclopaedia
+    facts: list[Fact] = []
+    for name, subject_kind, value_kind, form in _RECORDS:
+        for position in range(subjects):
+            subject = people[position] if subject_kind == "person" else names(subject_kind)
+            values = dict.fromkeys(value_of(value_kind) for _ in range(2 if rng.random() < 0.4 else 1))
+            facts += [Fact(form.format(s=subject, v=value), (subject, name), value, True) for value in values]
+    rng.shuffle(facts)
+    return [Fact(f"{serial}. {fact.text}", fact.slot, fact.value, fact.states) for serial, fact in enumerate(facts)]
 
 
 def contradict(one: Fact, other: Fact) -> bool:
@@ -315,4 +360,5 @@ def learnt() -> tuple[dict[str, str], ...]:
     for case in cases():
         texts.update(dict.fromkeys([fact.text for fact in (*case.facts(5, 5), *case.repeats)]))
         texts[case.query] = None
+    texts.update(dict.fromkeys(fact.text for fact in records()))
     return tuple({"id": f"engram-development-{SEED}-{number}", "text": text} for number, text in enumerate(texts))

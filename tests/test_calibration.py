@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,11 +44,14 @@ def test_development_data_meets_no_official_fact_or_question(shared_data: Path) 
     rows = json.loads((shared_data / "memoryagentbench" / "Conflict_Resolution.json").read_text(encoding="utf-8"))
     official = {fingerprint(question) for row in rows for question in row["questions"]}
     official |= {fingerprint(line.split(". ", 1)[-1]) for row in rows for line in row["context"].split("\n")}
-    assert not official & {fingerprint(learnt["text"]) for learnt in devdata.learnt()}
+    ours = [learnt["text"] for learnt in devdata.learnt()]
+    ours += [fact.text.split(". ", 1)[1] for fact in devdata.records()]
+    assert not official & set(map(fingerprint, ours))
 
 
 def test_the_same_seed_gives_the_same_data() -> None:
     assert devdata.cases() == devdata.cases(seed=devdata.SEED)
+    assert devdata.records() == devdata.records(seed=devdata.SEED)
     assert devdata.cases(seed=1) != devdata.cases()
 
 
@@ -64,7 +68,9 @@ def test_what_the_data_holds() -> None:
         pairs = list(combinations(case.facts(5, 5), 2))
         assert [pair for pair in pairs if devdata.contradict(*pair)] == [(case.belief, case.update)]
         assert sum(fact.slot in case.many for fact in case.around) == 2
-    assert len({case.belief.slot[1] for case in devdata.cases()}) == 6
+    contradictions = [pair for pair in combinations(devdata.records(), 2) if devdata.contradict(*pair)]
+    assert len(contradictions) > 50
+    assert len({fact.slot[1] for fact in devdata.records()}) == 10
 
 
 def test_f1_is_scikit_learns() -> None:
@@ -78,20 +84,19 @@ def test_f1_is_scikit_learns() -> None:
 
 
 def test_of_equally_good_thresholds_the_middle_of_the_longest_run_is_taken() -> None:
-    curve = dict.fromkeys(calibrate.THRESHOLDS, 0.1) | dict.fromkeys((0.52, 0.6, 0.61, 0.62), 0.9)
+    curve = dict.fromkeys(calibrate.THRESHOLDS, 0.1) | dict.fromkeys((0.4, 0.6, 0.61, 0.62), 0.9)
     assert calibrate._best(list(curve.values())) == 0.61
 
 
 @pytest.mark.parametrize("encoder", OUTCOME["encoders"], ids=lambda encoder: encoder["name"])
 def test_the_committed_choice_follows_from_the_committed_grid(encoder: dict[str, object]) -> None:
     chosen = Settings(**encoder["chosen"])
-    thresholds = OUTCOME["grid"]["thresholds"]
-    for name, curve in (("duplicate", encoder["duplicate_f1"]), ("similarity", encoder["similarity_right"])):
-        assert len(curve) == len(thresholds)
-        assert curve[thresholds.index(getattr(chosen, name))] == max(curve)
-    points = encoder["points"]
+    for name, curve in encoder["f1"].items():
+        assert len(curve) == len(OUTCOME["grid"]["thresholds"])
+        assert curve[OUTCOME["grid"]["thresholds"].index(getattr(chosen, name))] == max(curve)
+    points = encoder["winners"]
     assert len(points) == len(OUTCOME["grid"]["depth"]) * len(OUTCOME["grid"]["neighbours"])
-    best = [p for p in points if p["right"] == max(point["right"] for point in points)]
+    best = [p for p in points if p["correct"] == max(point["correct"] for point in points)]
     smallest = min(best, key=lambda point: (point["depth"], point["neighbours"]))
     assert (smallest["depth"], smallest["neighbours"]) == (chosen.depth, chosen.neighbours)
 
@@ -103,19 +108,42 @@ def test_the_committed_outcome_is_of_this_data_and_grid() -> None:
     assert {encoder["name"] for encoder in OUTCOME["encoders"]} == {"bge-small-en-v1.5", "all-MiniLM-L6-v2"}
 
 
-def test_points_of_the_grid_can_be_had_again(bge: Path) -> None:
+@pytest.mark.parametrize("encoder", OUTCOME["encoders"], ids=lambda encoder: encoder["name"])
+def test_the_names_test_is_worth_having_on_development_data(encoder: dict[str, dict[str, dict[str, Any]]]) -> None:
+    for name, curve in (("similarity", encoder["f1"]["similarity"]), ("tide", encoder["f1"]["tide"])):
+        used, unused = encoder["names_test"][name]["with"], encoder["names_test"][name]["without"]
+        for outcome in (used, unused):  # F1 from its definition
+            wrong = outcome["false"] + outcome["of"] - outcome["found"]
+            assert outcome["f1"] == pytest.approx(2 * outcome["found"] / (2 * outcome["found"] + wrong), abs=5e-5)
+        assert (used["threshold"], used["f1"]) == (encoder["chosen"][name], max(curve))
+        assert used["of"] == unused["of"]
+        assert used["f1"] > unused["f1"]
+
+
+def test_f1_and_the_best_thresholds_can_be_had_again(bge: Path) -> None:
+    from sklearn.metrics import f1_score
+
     from pytest_engram.encoders import EmbeddingStore, cache_dir, resolve
+    from pytest_engram.methods import loom
 
     store = EmbeddingStore(resolve(str(bge), None), cache_dir())
     committed = next(e for e in OUTCOME["encoders"] if e["hash"] == store.spec.hash)
-    chosen = Settings(**committed["chosen"])
-    assert calibrate._f1(calibrate._repeats(store.embed)) == pytest.approx(committed["duplicate_f1"], abs=0.003)
-    right = calibrate._right_levels(store.embed, store.embed_query)(chosen)
-    # Another machine's linear algebra may turn a level or two that stands on the edge.
-    assert right == pytest.approx(max(point["right"] for point in committed["points"]), abs=3)
-    # An encoder that was not known would get the same thresholds, to within the distance of two pairs.
-    again = calibrate.thresholds_at(committed["shares"], store.embed)
-    assert again == pytest.approx({"similarity": chosen.similarity, "duplicate": chosen.duplicate}, abs=0.01)
+    thresholds, _ = calibrate.best_thresholds(store.embed)
+    assert thresholds == {name: committed["chosen"][name] for name in ("similarity", "duplicate", "tide")}
+
+    # Loom's F1 over the pairs that matter, once more from the facts themselves.
+    pairs = list(calibrate._pairs())
+    texts = sorted({fact.text for pair in pairs for fact in pair})
+    vectors, readings = dict(zip(texts, store.embed(texts), strict=True)), {text: loom.read(text) for text in texts}
+
+    def found(one: str, other: str) -> bool:
+        a, b = readings[one], readings[other]
+        close = float(vectors[one] @ vectors[other]) >= thresholds["similarity"]
+        return close and loom.same_subject(a.subject, b.subject) and loom.differ(a, b)
+
+    truth = [devdata.contradict(*pair) for pair in pairs]
+    expected = f1_score(truth, [found(one.text, other.text) for one, other in pairs])
+    assert expected == pytest.approx(max(committed["f1"]["similarity"]), abs=0.005)
 
 
 class Bags:
@@ -147,10 +175,8 @@ def test_an_unknown_encoder_is_calibrated_once(tmp_path: Path) -> None:
     assert store.asked == asked
     known = Settings(**OUTCOME["encoders"][0]["chosen"])
     assert (first.depth, first.neighbours) == (known.depth, known.neighbours)
-    shares = OUTCOME["encoders"][0]["shares"]
-    for name, pairs in (("similarity", calibrate._one_subject), ("duplicate", calibrate._repeats)):
-        reached = [similarity >= getattr(first, name) for similarity, _ in pairs(store.embed)]
-        assert np.mean(reached) == pytest.approx(shares[name], abs=0.02)
+    assert 0.3 <= first.similarity < 1
+    assert calibrate.best_thresholds(store.embed)[0]["similarity"] == first.similarity
 
 
 def test_loom_and_tide_declare_what_they_learnt() -> None:
@@ -158,3 +184,20 @@ def test_loom_and_tide_declare_what_they_learnt() -> None:
 
     for made in (loom.loom, loom.loom_distinct, tide.tide):
         assert made.__engram_method__.trained_on == devdata.learnt()
+
+
+def test_the_page_on_the_methods_shows_the_committed_numbers() -> None:
+    page = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    for encoder in OUTCOME["encoders"]:
+        chosen = " | ".join(str(encoder["chosen"][name]) for name in calibrate.Settings.__slots__)
+        assert f"| {encoder['name']} | {chosen} |" in page
+        for name, method in (("similarity", "Loom"), ("tide", "Tide")):
+            for used in ("without", "with"):
+                outcome = encoder["names_test"][name][used]
+                cells = (
+                    *(f"{outcome[key]:.2f}" for key in ("threshold", "f1")),
+                    f"{outcome['found']} of {outcome['of']}",
+                    str(outcome["false"]),
+                    str(outcome["false_own_backer"]),
+                )
+                assert f"| {encoder['name']} | {method} | {used} | {' | '.join(cells)} |" in page
