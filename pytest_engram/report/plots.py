@@ -131,9 +131,8 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
             axes.text(1.04, y, told, transform=at_value, ha="left", va="center", size=7, alpha=0.85)
         top -= _GAP + _LINE * len(rows)
     axes.add_collection(LineCollection(bars, colors=colours, linewidths=1.6, capstyle="butt"), autolim=False)
-    axes.scatter(
-        *zip(*dots, strict=True), s=4.5**2, c=faces, edgecolors=colours, linewidths=1.0, clip_on=False, zorder=2.5
-    )
+    values, heights = [value for value, _ in dots], [y for _, y in dots]
+    axes.scatter(values, heights, s=4.5**2, c=faces, edgecolors=colours, linewidths=1.0, clip_on=False, zorder=2.5)
 
 
 def flip_points(results: Row) -> str:
