@@ -45,7 +45,7 @@ class Recorder:
             return
         for name, value in report.user_properties:
             if name == PROPERTY:
-                self.add(Outcome.from_record(json.loads(str(value))))
+                self.add(Outcome.from_record(json.loads(str(value))), str(value))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
@@ -55,15 +55,15 @@ class Recorder:
             outcome.status, outcome.reason = "error", " ".join(str(report.longrepr).split())
             self.add(outcome)
 
-    def add(self, outcome: Outcome) -> None:
-        """Keep an outcome; of an item that ran on several workers (`--dist each`), the first."""
+    def add(self, outcome: Outcome, line: str | None = None) -> None:
+        """Keep an outcome, whose line may be at hand; of an item that ran on several workers (`--dist each`), the first."""
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if key in self.outcomes:
             return
         self.outcomes[key] = outcome
         if self._log is None:
             self._begin()
-        self._log.write(outcome.to_line() + "\n")
+        self._log.write((line or outcome.to_line()) + "\n")
         self._log.flush()
 
     def _begin(self) -> None:

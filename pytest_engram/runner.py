@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_engram.session import EngramSession
 
 ASKED_TWICE = 20  # one question in so many
+TWICE_KEPT = 2048  # entries of a haystack up to which the memory that is asked again is kept, as the first one is
 
 
 def run(
@@ -96,12 +97,13 @@ class Probing:
         self._searches = 0
 
     def memory(self, *, one_by_one: bool = False, fresh: bool = False) -> Memory:
-        """The memory with all entries written."""
+        """The memory with all entries written; `fresh`: not the one that was asked first, but a second one."""
         __tracebackhide__ = True
         factory = self._fixture()
-        if one_by_one or fresh or self.method.scope == "function":
+        large = fresh and len(self.entries) > TWICE_KEPT
+        if one_by_one or large or self.method.scope == "function":
             return fill(factory, self.bench, self.entries, one_by_one=one_by_one)
-        return self._engram.memory(self.method, factory, self._seed, self._suite, self.haystack)
+        return self._engram.memory(self.method, factory, self._seed, self._suite, self.haystack, second=fresh)
 
     def search(self, *, one_by_one: bool = False, fresh: bool = False) -> list[str]:
         """The ids that the method returns, checked; the first search is the one that is put down and timed."""

@@ -213,13 +213,25 @@ class EngramSession:
             )
         return self._benches[suite.name, seed]
 
-    def memory(self, method: Method, factory: MemoryFactory, seed: int, suite: Suite, haystack: Haystack) -> Memory:
-        """The memory of a method over a haystack: filled once in each process, and kept while it is in use."""
+    def memory(
+        self,
+        method: Method,
+        factory: MemoryFactory,
+        seed: int,
+        suite: Suite,
+        haystack: Haystack,
+        *,
+        second: bool = False,
+    ) -> Memory:
+        """The memory of a method over a haystack: filled once in each process, and kept while it is in use.
+
+        The `second` one holds the same and is asked only now and then, to see whether it answers alike.
+        """
         __tracebackhide__ = True
         from pytest_engram.runner import fill
 
         # By identity, and what is identified is kept with the memory, so that no later object can have its address.
-        key = (method.name, seed, id(factory), id(haystack.entries), suite.tokenize, suite.rank)
+        key = (method.name, seed, id(factory), id(haystack.entries), suite.tokenize, suite.rank, second)
         if key not in self._memories:
             memory = fill(factory, self.bench(suite, seed), haystack.entries)
             self._memories[key] = (memory, factory, haystack.entries)
