@@ -56,7 +56,7 @@ class Recorder:
             self.add(outcome)
 
     def add(self, outcome: Outcome, line: str | None = None) -> None:
-        """Keep an outcome, whose line may be at hand; of an item that ran on several workers (`--dist each`), the first."""
+        """Keep an outcome, and its line where that is at hand; of an item that several workers ran, the first."""
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if key in self.outcomes:
             return
