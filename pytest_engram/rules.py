@@ -51,12 +51,12 @@ def covers(k: int, haystack: int) -> bool:
     return k >= haystack
 
 
-_SPACE = re.compile(r"\W+")
+_SPACE = re.compile(r"[\W_]+")
 
 
 def normalise(text: str) -> str:
     """A question's text for comparison: NFKC, case folded, letters and digits only, single spaces."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).replace("_", " ").strip()
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 @lru_cache(maxsize=4096)
