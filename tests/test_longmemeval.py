@@ -15,13 +15,13 @@ import plain_longmemeval as plain
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from pytest_engram.methods.bm25 import BM25
 
 from pytest_engram import devdata, rules
 from pytest_engram.longmemeval import demo, parse, protocol, store
 from pytest_engram.longmemeval.protocol import Session, document_ids
 from pytest_engram.longmemeval.suite import SessionSuite
 from pytest_engram.memory import Bench
+from pytest_engram.methods.bm25 import BM25
 from pytest_engram.suites import demo_sessions, files, longmemeval, pilots
 from pytest_engram.suites.base import NotRun, SuiteError
 

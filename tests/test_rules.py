@@ -88,7 +88,9 @@ PILOT = [Scored("fc_mh_6k", "mh_6k_no3", fingerprint("Who wrote “Our Mutual Fr
     ],
 )
 def test_a_pilot_question_is_found_by_id_and_by_text_under_another_id(learnt: object) -> None:
-    with pytest.raises(Violation, match=r"cheat: no training on scored data: 1 of its 2 training questions are scored: "):
+    with pytest.raises(
+        Violation, match=r"cheat: no training on scored data: 1 of its 2 training questions are scored: "
+    ):
         check_training("cheat", [{"id": "other", "text": "Where was Ada born?"}, learnt], PILOT)
 
 
@@ -103,7 +105,14 @@ def test_what_is_no_question_is_refused_with_the_cure() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("Ｗho?", "who"), ("straße", "STRASSE"), ("a_b", "a b"), ("0:_0", "0 0"), ("  x\u00a0y ", "X y"), ("naïve", "NAI\u0308VE")],
+    [
+        ("Ｗho?", "who"),
+        ("straße", "STRASSE"),
+        ("a_b", "a b"),
+        ("0:_0", "0 0"),
+        ("  x\u00a0y ", "X y"),
+        ("naïve", "NAI\u0308VE"),
+    ],
 )
 def test_normalised_texts_are_equal(one: str, other: str) -> None:
     assert normalise(one) == normalise(other)
