@@ -25,26 +25,41 @@ def is_suite(path: Path) -> bool:
     if path.suffix not in SUFFIXES:
         return False
     try:
-        return _MARK.search(path.read_bytes()) is not None
+        # A pipe has no end, and a device more than memory holds.
+        content = path.read_bytes() if path.is_file() else b""
     except OSError:
         return False
+    if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+        # UTF-16 or UTF-32: near enough to see what it is meant to be, so that reading it says what is wrong.
+        content = content.replace(b"\0", b"").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff")
+    return _MARK.search(content) is not None
 
 
 # Where pytest does not look either: its default for `norecursedirs`.
 IGNORED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 
 
-def walk(folder: Path, ignored: Sequence[str] = IGNORED) -> list[Path]:
-    """The YAML files under a folder, in the order in which pytest finds them; virtual environments are left out."""
+def walk(folder: Path, ignored: Sequence[str] = IGNORED, inside: tuple[Path, ...] = ()) -> list[Path]:
+    """The YAML files under a folder, in the order in which pytest finds them; virtual environments are left out.
+
+    A folder that can't be read is empty, and a link to a folder that it is `inside` of is not followed.
+    """
     from fnmatch import fnmatch
 
+    inside = (*inside, folder.resolve())
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return []
     found: list[Path] = []
-    for path in sorted(folder.iterdir()):
+    for path in children:
         if path.is_dir():
+            if path.is_symlink() and path.resolve() in inside:
+                continue
             virtual_environment = (path / "pyvenv.cfg").is_file()
             if not virtual_environment and not any(fnmatch(path.name, pattern) for pattern in ignored):
-                found += walk(path, ignored)
-        elif path.suffix in SUFFIXES:
+                found += walk(path, ignored, inside)
+        elif path.suffix in SUFFIXES and path.is_file():
             found.append(path.resolve())
     return found
 
@@ -77,13 +92,13 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
         ) from None
     except OSError as error:
         raise SuiteError(path, None, "", f"can't be read: {error.strerror}") from None
-    lines = Lines()
     loader_type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         loader = loader_type(text)
         try:
             node = loader.get_single_node()
-            data = _build(loader, node, (), lines, path) if node is not None else None
+            builder = _Builder(loader, path)
+            data = builder.build(node, ()) if node is not None else None
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -94,34 +109,87 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
         raise SuiteError(path, None, "", f"not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):
         raise SuiteError(path, 1, "", "must be a mapping with a top-level `engram:` key")
-    return data, lines
+    return data, builder.lines
 
 
-def _build(loader: Any, node: Any, where: Location, lines: Lines, path: Path, inside: tuple[int, ...] = ()) -> Any:
-    import yaml
+_DEEPEST = 100  # levels of nesting; suites have five
+_LARGEST = 500_000  # values of a file with its aliases written out: ten lines of aliases can stand for a billion
+_MERGE = "tag:yaml.org,2002:merge"
 
-    line = node.start_mark.line + 1
-    lines.at[where] = line
-    if id(node) in inside:
-        raise SuiteError(path, line, dotted(where), "an alias refers to itself; write the value out")
-    inside = (*inside, id(node))
-    if isinstance(node, yaml.MappingNode):
-        loader.flatten_mapping(node)
-        result: dict[Any, Any] = {}
+
+class _Builder:
+    """From YAML's nodes to plain data, with the line of each part, and within bounds."""
+
+    def __init__(self, loader: Any, path: Path) -> None:
+        self.loader = loader
+        self.path = path
+        self.lines = Lines()
+        self.count = 0
+
+    def build(self, node: Any, where: Location, inside: tuple[int, ...] = ()) -> Any:
+        """The value of a node.
+
+        Raises:
+            SuiteError: it has none, or would be too large or too deep.
+        """
+        import yaml
+
+        line = node.start_mark.line + 1
+        self.lines.at[where] = line
+        self.count += 1
+        if id(node) in inside:
+            raise SuiteError(self.path, line, dotted(where), "an alias refers to itself; write the value out")
+        if len(inside) == _DEEPEST:
+            top = where[:1]
+            raise SuiteError(self.path, self.lines[top], dotted(top), f"nested too deeply: more than {_DEEPEST} levels")
+        if self.count > _LARGEST:
+            problem = f"more than {_LARGEST:,} values, with aliases written out; write fewer"
+            raise SuiteError(self.path, line, dotted(where), problem)
+        inside = (*inside, id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, where, inside)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(child, (*where, i), inside) for i, child in enumerate(node.value)]
+        return self._plain(node, where)
+
+    def _mapping(self, node: Any, where: Location, inside: tuple[int, ...]) -> dict[str, Any]:
+        own = [pair for pair in node.value if pair[0].tag != _MERGE]
+        result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = loader.construct_object(key_node, deep=True)
+            if key_node.tag == _MERGE:
+                result = {**self._merged(value_node, where, inside), **result}
+        seen: set[str] = set()
+        for key_node, value_node in own:
+            key = self._plain(key_node, where)
             at = key_node.start_mark.line + 1
             if not isinstance(key, (str, int, float, bool)) and key is not None:
-                raise SuiteError(path, at, dotted(where), "a key must be a plain word")
+                raise SuiteError(self.path, at, dotted(where), "a key must be a plain word")
             key = key if isinstance(key, str) else str(key)
-            if key in result:
-                raise SuiteError(path, at, dotted((*where, key)), "this key stands twice; delete one")
-            result[key] = _build(loader, value_node, (*where, key), lines, path, inside)
-            lines.at[(*where, key)] = at
+            if key in seen:
+                raise SuiteError(self.path, at, dotted((*where, key)), "this key stands twice; delete one")
+            seen.add(key)
+            result[key] = self.build(value_node, (*where, key), inside)
+            self.lines.at[(*where, key)] = at
+        self.lines.at[where] = node.start_mark.line + 1
         return result
-    if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, child, (*where, i), lines, path, inside) for i, child in enumerate(node.value)]
-    return loader.construct_object(node, deep=True)
+
+    def _merged(self, node: Any, where: Location, inside: tuple[int, ...]) -> dict[str, Any]:
+        """What `<<` brings: of several mappings, the first that has a key gives its value."""
+        value = self.build(node, where, inside)
+        result: dict[str, Any] = {}
+        for part in value if isinstance(value, list) else [value]:
+            if not isinstance(part, dict):
+                problem = "`<<` merges mappings; give one, or a list of them"
+                raise SuiteError(self.path, node.start_mark.line + 1, dotted(where), problem)
+            result = {**part, **result}
+        return result
+
+    def _plain(self, node: Any, where: Location) -> Any:
+        try:
+            return self.loader.construct_object(node, deep=True)
+        except (ValueError, RecursionError) as error:
+            line = node.start_mark.line + 1
+            raise SuiteError(self.path, line, dotted(where), f"not YAML: {' '.join(str(error).split())}") from None
 
 
 M = TypeVar("M", bound="BaseModel")
