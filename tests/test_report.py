@@ -581,6 +581,29 @@ class TestFiles:
             assert any("suggestive, not evidence" in text for text in texts)
             assert "<dc:date>" not in path.read_text()
 
+    def test_a_plot_is_drawn_once_for_the_same_figures(
+        self, results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from pytest_engram.report.kept import drawn_once
+
+        monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path))
+        assert drawn_once("intervals", results, lambda: "one") == "one"
+        assert drawn_once("intervals", results, lambda: "two") == "one"
+        assert drawn_once("flip_points", results, lambda: "two") == "two"
+        other = {**results, "rows": results["rows"][1:]}
+        assert drawn_once("intervals", other, lambda: "three") == "three"
+        monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "plots" / "no.svg" / "folder"))
+        (tmp_path / "plots" / "no.svg").touch()
+        assert drawn_once("intervals", results, lambda: "four") == "four"  # nothing can be kept here
+
+    def test_few_plots_are_kept(self, results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from pytest_engram.report import kept
+
+        monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path))
+        for number in range(kept.PLOTS + 3):
+            kept.drawn_once(str(number), results, lambda: "x")
+        assert len(list((tmp_path / "plots").iterdir())) == kept.PLOTS
+
     def test_plots_leave_the_users_style_alone(self, results: Any) -> None:
         import matplotlib
 

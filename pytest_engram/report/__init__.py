@@ -62,14 +62,15 @@ def _contents(
     from functools import cache
 
     from pytest_engram.report import plots, tables
+    from pytest_engram.report.kept import drawn_once
 
     @cache
     def intervals() -> str:
-        return plots.intervals(results)
+        return drawn_once("intervals", results, lambda: plots.intervals(results))
 
     @cache
     def flip_points() -> str:
-        return plots.flip_points(results)
+        return drawn_once("flip_points", results, lambda: plots.flip_points(results))
 
     def page() -> str:
         from pytest_engram.report.log import in_order

@@ -1,0 +1,51 @@
+"""Plots are kept: a run whose figures are those of an earlier one shows the plot that was drawn for them.
+
+Importing matplotlib and drawing take longer than all the rest of a small run's report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pytest_engram.cache import cache_dir
+
+PLOTS = 32  # that are kept; the oldest go
+_SHOWN = ("suites", "rows", "curves")  # of the results: all that `plots` looks at
+_DRAWN_BY = ("plots.py", "captions.py", "wording.py")
+
+
+def drawn_once(name: str, results: Mapping[str, Any], draw: Callable[[], str]) -> str:
+    """What `draw` gives, from an earlier run where one drew the same figures.
+
+    Args:
+        name: of the plot.
+        results: as `pytest_engram.report.aggregate` makes them.
+        draw: makes the plot; depends on nothing but the results, this package's code and matplotlib's version.
+
+    Returns:
+        SVG. Where nothing can be kept, it is drawn each time.
+    """
+    key = hashlib.sha256(f"{name} {version('matplotlib')}\n".encode())
+    for file in _DRAWN_BY:
+        key.update(Path(__file__).with_name(file).read_bytes())
+    key.update(json.dumps([results[part] for part in _SHOWN]).encode())
+    folder = cache_dir() / "plots"
+    path = folder / f"{key.hexdigest()[:40]}.svg"
+    with suppress(OSError, ValueError):
+        return path.read_text(encoding="utf-8")
+    svg = draw()
+    with suppress(OSError, ValueError):
+        folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(svg, encoding="utf-8")
+        os.replace(part, path)
+        for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-PLOTS]:
+            old.unlink(missing_ok=True)
+    return svg
