@@ -74,9 +74,9 @@ class QuestionItem(pytest.Function):
             # Since 9.2, pytest holds ids in parts, what is in brackets as parameters; --lf looks up the parts.
             self._id = type(self._id).parse(self.nodeid)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
+    def reportinfo(self) -> tuple[Path, int, str]:
         """The suite file, not the module of the function that all items share."""
-        return self.path, None, self.name
+        return self.path, 0, self.name  # a skip in a fixture needs a line
 
     def publish(self, outcome: Outcome) -> None:
         """Put the outcome where it reaches the log, JUnit XML and the terminal, through a worker's channel too."""
@@ -133,16 +133,26 @@ def properties(outcome: Outcome) -> list[tuple[str, object]]:
 
 
 def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Give a report that failed before its outcome was known (in a fixture, in the method) an outcome: an error."""
+    """Give a report that ended before its outcome was known (in a fixture, in the method) an outcome.
+
+    A failure is an error. A skip is "not run": a method that skips questions must not be scored on the others alone.
+    """
     if not isinstance(item, QuestionItem) or item.outcome is not None:
         return
-    if report.failed and report.when in ("setup", "call") and call.excinfo is not None:
+    if not report.passed and report.when in ("setup", "call") and call.excinfo is not None:
         error = call.excinfo.value
         outcome = item.parent.engram.blank(item.suite, item.question, item.method.name, item.seed, item.name)  # type: ignore[union-attr]
-        outcome.status = "error"
-        outcome.reason = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+        outcome.status = "error" if report.failed else "not run"
+        outcome.reason = f"{type(error).__name__}: {' '.join(_message(error).split())}"[:500]
         item.publish(outcome)
         report.user_properties += properties(outcome)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the author's own class, whose message fails as well
+        return "its message can't be shown"
 
 
 _STATUS: dict[str, tuple[str, str, tuple[str, dict[str, bool]]]] = {

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.privacy import public
 from pytest_engram.runlog import Outcome
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def describe(suite: Suite) -> dict[str, Any]:
         "file": suite.path.name,
         "sha256": hashlib.sha256(suite.path.read_bytes()).hexdigest(),
         "excluded": dict(sorted(excluded.items())),
-        "not_run": suite.not_run,
+        "not_run": suite.not_run and public(suite.not_run),
         **suite.describe(),
     }
 

@@ -180,9 +180,9 @@ def _index(session: EngramSession, methods: list[Method], suites: list[Suite]) -
         for suite, key, method, seed in work:
             try:
                 session.memory(method, _once(method), seed, suite, session.haystack(suite, key))
-            except pytest.UsageError:
+            except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
                 raise
-            except Exception:  # the method's own fault: its items will show it, with its traceback
+            except BaseException:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will show it
                 pass
             bar.advance()
 

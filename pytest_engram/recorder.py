@@ -13,6 +13,7 @@ import pytest
 
 from pytest_engram import report, runfolder, runlog
 from pytest_engram.items import PROPERTY
+from pytest_engram.privacy import public
 from pytest_engram.runlog import Outcome
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Put down an item's outcome as soon as it arrives: a killed run keeps what it had."""
-        if report.when == "teardown" or (report.when == "setup" and not report.failed):
+        if report.when == "teardown" or (report.when == "setup" and report.passed):
             return
         for name, value in report.user_properties:
             if name == PROPERTY:
@@ -60,6 +61,8 @@ class Recorder:
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if key in self.outcomes:
             return
+        outcome.reason = public(outcome.reason)
+        outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
         self.outcomes[key] = outcome
         if self._log is None:
             self._begin()

@@ -8,7 +8,10 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
+
+from pytest_engram.memory import Dropped
 
 
 class Violation(Exception):
@@ -43,6 +46,41 @@ def check_ids(ids: object, *, k: int, known: Collection[str], method: str, quest
         if id_ in found:
             raise broken(f"id {id_!r} is returned twice, at ranks {found.index(id_) + 1} and {len(found) + 1}")
         found.append(str(id_))
+    return found
+
+
+def check_trace(trace: object, *, known: Collection[str], method: str, question: str) -> list[dict[str, Any]]:
+    """What a memory says that it dropped: a list of `Dropped`, of entries that are there; None says nothing.
+
+    Returns:
+        One {id, by, why, rank} each, as plain data.
+
+    Raises:
+        Violation: anything else. A report would repeat it.
+    """
+
+    def broken(problem: str) -> Violation:
+        return Violation(f"{method} on {question}: trace: {problem}; return a list of Dropped(id, by, why, rank)")
+
+    if trace is None:
+        return []
+    if isinstance(trace, (str, bytes)) or not isinstance(trace, Iterable):
+        raise broken(f"returned {type(trace).__name__}")
+    found: list[dict[str, Any]] = []
+    for one in trace:
+        if len(found) == len(known):
+            raise broken(f"more than {len(known)} conflicts, which is the number of entries")
+        if not isinstance(one, Dropped):
+            raise broken(f"holds {type(one).__name__}")
+        for id_ in (one.id, one.by):
+            if not isinstance(id_, str) or id_ not in known:
+                raise broken(f"names {id_!r:.80}, which is no entry of the haystack")
+        if not isinstance(one.why, str):
+            raise broken(f"`why` is {type(one.why).__name__}, not str")
+        if one.rank is not None and (isinstance(one.rank, bool) or not isinstance(one.rank, Integral)):
+            raise broken(f"`rank` is {type(one.rank).__name__}, neither int nor None")
+        rank = None if one.rank is None else int(one.rank)
+        found.append({"id": str(one.id), "by": str(one.by), "why": str(one.why), "rank": rank})
     return found
 
 

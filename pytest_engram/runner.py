@@ -50,6 +50,7 @@ def run(
     try:
         score = suite.examine(question, probe)
         _check_determinism(probe)
+        dropped = probe.trace()
     except rules.Violation as broken:
         outcome.status, outcome.reason = "violation", str(broken)
         return outcome
@@ -64,7 +65,7 @@ def run(
     decisive = score.metrics.get(suite.metrics[0])
     outcome.hit = score.hit if score.hit is not None or decisive is None else decisive >= 1.0
     _put_down_fields(outcome, score.fields)
-    _put_down_conflicts(suite, question, probe, outcome)
+    _put_down_conflicts(suite, question, probe, dropped, outcome)
     met = dict.fromkeys([*outcome.ids, *(str(drop["id"]) for drop in outcome.dropped)])
     outcome.gold_ids = suite.gold_ids(question, list(met))
     return outcome
@@ -136,15 +137,21 @@ class Probing:
         digest = hashlib.sha256(f"{self._suite.name}:{self._question.id}".encode()).digest()
         return int.from_bytes(digest[:4], "big") % ASKED_TWICE == 0
 
-    def trace(self) -> list[dict[str, object]] | None:
-        """What the memory says that it dropped, or None where it says nothing."""
+    def trace(self) -> list[dict[str, Any]] | None:
+        """What the memory says that it dropped, checked, or None where it says nothing."""
+        __tracebackhide__ = True
         if self._searches == 0:
             return None
         memory = self.memory()
         trace = getattr(memory, "trace", None)
         if trace is None:
             return None
-        return [dropped._asdict() for dropped in trace(self._question.query, self.k)]
+        return rules.check_trace(
+            trace(self._question.query, self.k),
+            known=self.haystack.by_id,
+            method=self.method.name,
+            question=f"{self._suite.name}:{self._question.id}",
+        )
 
 
 def fill(factory: MemoryFactory, bench: Bench, entries: Sequence[Entry], *, one_by_one: bool = False) -> Memory:
@@ -197,8 +204,9 @@ def _put_down_fields(outcome: Outcome, fields: dict[str, Any]) -> None:
             outcome.fields[key] = value
 
 
-def _put_down_conflicts(suite: Suite, question: Question, probe: Probing, outcome: Outcome) -> None:
-    dropped = probe.trace()
+def _put_down_conflicts(
+    suite: Suite, question: Question, probe: Probing, dropped: list[dict[str, Any]] | None, outcome: Outcome
+) -> None:
     if dropped is None:
         return
     outcome.dropped = dropped

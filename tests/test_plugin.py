@@ -314,6 +314,79 @@ def test_a_method_that_raises_is_an_error_with_its_own_traceback(project: pytest
     assert {(r["status"], r["reason"]) for r in log(project)} == {("error", "RuntimeError: the store is on fire")}
 
 
+HOSTILE = """
+import sys
+import pytest
+from pytest_engram import method
+from pytest_engram.memory import Dropped
+
+class Fine:
+    def __init__(self, bench):
+        self.entries = []
+    def write(self, entries):
+        self.entries += entries
+    def search(self, query, k):
+        return [entry.id for entry in self.entries[:k]]
+
+class NoMessage(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+def stop(*_):
+    raise NoMessage
+
+def skip(*_):
+    pytest.skip("too hard")
+
+def leak(*_):
+    raise OSError("/home/somebody/store.db is not there, key sk-123456789")
+
+def made(name, function):
+    return method(name=name, embeds=False, controls=[])(function)
+
+def kind(**members):
+    return lambda: type("Memory", (Fine,), members)
+
+fine = made("fine", lambda: Fine)
+wordless = made("wordless", kind(search=stop))
+leaking = made("leaking", kind(search=leak))
+leaving = made("leaving", kind(prepare=lambda self: sys.exit(3)))
+skipping = made("skipping", kind(search=skip))
+absent = made("absent", lambda: pytest.skip("no database"))
+exiting = made("exiting", lambda: sys.exit(3))
+silent = made("silent", kind(trace=lambda self, query, k: None))
+lying = made("lying", kind(trace=lambda self, query, k: [Dropped("no such entry", "0", "because")]))
+babbling = made("babbling", kind(trace=lambda self, query, k: [("0", "1", "because")]))
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_whatever_a_method_does_is_told_of_it_alone(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: list[str]
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-123456789")
+    project.makeconftest(HOSTILE)
+    demo(project.path, questions=2)
+    names = ["wordless", "leaking", "leaving", "skipping", "absent", "exiting", "silent", "lying", "babbling"]
+    run = project.runpytest_subprocess(f"--engram-method=fine,{','.join(names)}", "tiny.yaml", *workers)
+    assert "INTERNALERROR" not in run.stdout.str() + run.stderr.str()
+    assert run.ret == 1
+    found = [row for row in results(project)["rows"] if row["metric"] == "answer@10"]
+    rows = {row["method"]: (row["status"], row["reason"]) for row in found}
+    assert rows["fine"] == ("ok", "")
+    assert rows["silent"] == ("ok", "")
+    of_2 = "2 of 2 items; the first:"
+    assert rows["wordless"] == ("error", f"{of_2} NoMessage: its message can't be shown")
+    assert rows["leaking"] == ("error", f"{of_2} OSError: …/store.db is not there, key $SOME_API_KEY")
+    assert rows["leaving"] == ("error", f"{of_2} SystemExit: 3")
+    assert rows["exiting"][0] == "error"
+    assert rows["skipping"] == ("not run", "Skipped: too hard")
+    assert rows["absent"] == ("not run", "Skipped: no database")
+    assert rows["lying"][0] == rows["babbling"][0] == "violation"
+    assert "trace: names 'no such entry', which is no entry of the haystack; return a list of" in rows["lying"][1]
+    assert "trace: holds tuple; return a list of Dropped(id, by, why, rank)" in rows["babbling"][1]
+
+
 def test_a_deterministic_method_that_answers_differently_is_found(project: pytest.Pytester) -> None:
     demo(project.path, questions=40)
     run = project.runpytest("--engram-method=fickle", "tiny.yaml")

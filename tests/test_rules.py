@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.rules import Scored, Violation, check_ids, check_training, covers, fingerprint, normalise
+from pytest_engram.memory import Dropped
+from pytest_engram.rules import (
+    Scored,
+    Violation,
+    check_ids,
+    check_trace,
+    check_training,
+    covers,
+    fingerprint,
+    normalise,
+)
 
 KNOWN = {str(n): n for n in range(50)}
 
@@ -43,6 +55,38 @@ def test_anything_else_is_a_violation_that_names_method_question_rule_and_number
     with pytest.raises(Violation) as broken:
         check(ids)
     assert str(broken.value) == f"greedy on fc:q1: equal k: {told}"
+
+
+@pytest.mark.parametrize(
+    ("trace", "told"),
+    [
+        (42, "returned int"),
+        ("e1", "returned str"),
+        ([("e1", "e2", "later")], "holds tuple"),
+        ([Dropped("e1", "e9", "later")], "names 'e9', which is no entry of the haystack"),
+        ([Dropped(["e1"], "e2", "later")], "names ['e1'], which is no entry of the haystack"),  # type: ignore[arg-type]
+        ([Dropped("e1", "e2", None)], "`why` is NoneType, not str"),  # type: ignore[arg-type]
+        ([Dropped("e1", "e2", "later", "first")], "`rank` is str, neither int nor None"),  # type: ignore[arg-type]
+        (
+            (Dropped("e1", "e2", "later") for _ in itertools.count()),
+            "more than 2 conflicts, which is the number of entries",
+        ),
+    ],
+)
+def test_a_trace_that_no_report_could_repeat_is_a_violation(trace: object, told: str) -> None:
+    with pytest.raises(Violation) as broken:
+        check_trace(trace, known={"e1", "e2"}, method="loud", question="fc:q1")
+    assert str(broken.value) == f"loud on fc:q1: trace: {told}; return a list of Dropped(id, by, why, rank)"
+
+
+def test_a_trace_is_plain_data_whatever_numbers_it_came_in() -> None:
+    trace = (Dropped("e1", "e2", "later", np.int64(3)), Dropped("e2", "e1", "later"))  # type: ignore[arg-type]
+    found = check_trace(trace, known={"e1", "e2"}, method="m", question="q")
+    assert json.loads(json.dumps(found)) == [
+        {"id": "e1", "by": "e2", "why": "later", "rank": 3},
+        {"id": "e2", "by": "e1", "why": "later", "rank": None},
+    ]
+    assert check_trace(None, known=(), method="m", question="q") == []
 
 
 @given(st.lists(st.integers(0, 60).map(str), max_size=8), st.integers(1, 8))
