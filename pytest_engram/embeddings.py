@@ -62,6 +62,7 @@ class EmbeddingStore:
         self._seen: set[str] = set()  # names of all segments that were looked at, sound or not
         self._unchecked: set[int] = set()  # segments whose embeddings were not needed yet
         self._damaged: set[str] = set()
+        self._query: tuple[str, Embeddings] | None = None  # the last: all methods are asked one question in turn
         self._index: dict[bytes, int] = {}  # key to place: (number of the segment << 32) + row
         self._refresh()
 
@@ -76,8 +77,9 @@ class EmbeddingStore:
 
     def embed_query(self, text: str) -> Embeddings:
         """Embedding of a query, behind the encoder's query prefix: float32 (d,), length 1."""
-        row: Embeddings = self._embed([self.spec.query_prefix + text])[0]
-        return row
+        if self._query is None or self._query[0] != text:
+            self._query = text, self._embed([self.spec.query_prefix + text])[0]
+        return self._query[1].copy()  # whoever asked may write into it
 
     def missing(self, texts: Iterable[str]) -> list[str]:
         """The different passages among `texts` that are not kept yet, in their order."""

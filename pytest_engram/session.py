@@ -375,6 +375,12 @@ class EngramSession:
         """Lines for pytest's header."""
         return [f"engram: k={self.options.k}, methods: {', '.join(m.name for m in self.selected())}"]
 
+    def collected(self) -> None:
+        """Thousands of items, and all modules, stay until the end: the garbage collector need not visit them again."""
+        import gc
+
+        gc.freeze()
+
     def finish(self, session: pytest.Session) -> None:
         """Write the report, and fail the run where the user asked for it."""
         if self.recorder is not None:

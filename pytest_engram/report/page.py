@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        bytecode_cache=_compiled(),
     )
     environment.filters.update(
         number=wording.number,
@@ -87,6 +89,18 @@ def render(
     )
     # A lone surrogate, which JSON can hold, is no part of any UTF-8 file.
     return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _compiled() -> jinja2.BytecodeCache | None:
+    """Where the compiled template is kept between runs; None where nothing can be kept."""
+    from pytest_engram.cache import cache_dir
+
+    folder = cache_dir() / "templates"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return jinja2.FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
 
 
 class Notes:
