@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ def read(place: Path, *, killed: bool = False) -> Run:
         RunError: there is none.
         runlog.LogError: its log is damaged.
     """
+    from pytest_engram import runschema
+
     folder = place if place.is_dir() else place.parent
     log = folder / LOG if place.is_dir() else place
     if not log.is_file():
@@ -59,21 +61,26 @@ def read(place: Path, *, killed: bool = False) -> Run:
     if not outcomes:
         raise RunError(f"{log}: the log is empty; the run must be repeated")
     if (folder / MANIFEST).is_file():
-        manifest = _read(folder / MANIFEST)
+        manifest = _read(folder / MANIFEST, runschema.check_manifest)
     elif killed:
         manifest = {"k": outcomes[0].k, "ran": len(outcomes), "complete": False}
     else:
         raise RunError(f"{folder / MANIFEST} is missing: the run was killed, or only a part of it was copied")
-    return Run(folder, outcomes, manifest, _read(folder / TEXTS) if (folder / TEXTS).is_file() else {})
+    texts = _read(folder / TEXTS, runschema.check_texts) if (folder / TEXTS).is_file() else {}
+    return Run(folder, outcomes, manifest, texts)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: not JSON ({error}); restore it, or repeat the run") from None
     if not isinstance(found, dict):
         raise RunError(f"{path}: must be a JSON object; restore it, or repeat the run")
+    try:
+        check(found)
+    except ValueError as error:
+        raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
     return found
 
 

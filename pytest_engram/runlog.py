@@ -74,6 +74,10 @@ def _given(value: Any) -> bool:
     return (value is not None and value not in ("", [], {})) or value is False
 
 
+# Metrics that are 0 or 1 on each question, without their depth.
+BINARY = frozenset({"recall_any", "recall_all", "answer", "subem", "correct"})
+
+
 class LogError(Exception):
     """A log that can't be read: file, line, problem and cure."""
 
@@ -82,19 +86,19 @@ def read(path: Path) -> list[Outcome]:
     """All outcomes of a log, in the order of its lines.
 
     Raises:
-        LogError: a line is no JSON object, or lacks a field. A last line cut short by a kill is left out.
+        LogError: a line is no JSON object, or lacks a field, or a field is not what it should be. A last line cut
+            short by a kill is left out.
     """
+    from pytest_engram import runschema
+
     outcomes: list[Outcome] = []
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise TypeError("not an object")
-            outcomes.append(Outcome.from_record(record))
-        except (ValueError, TypeError) as error:
+            outcomes.append(runschema.outcome(json.loads(line)))
+        except (ValueError, RecursionError) as error:
             if number == len(lines):  # no newline behind it: the process was killed while it wrote
                 break
             raise LogError(f"{path}:{number}: not a line of a run log ({error}); the run must be repeated") from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_engram import stats
 from pytest_engram.rules import covers
-from pytest_engram.runlog import Outcome
+from pytest_engram.runlog import BINARY, Outcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +150,7 @@ class Log:
     def binary(self, suite: str, metric: str) -> bool:
         """Whether a metric is 0 or 1 on each question: by its name, else by all values of the suite."""
         base = metric.partition("@")[0]
-        if base in {"recall_any", "recall_all", "answer", "subem", "correct", DECIDED}:
+        if base in BINARY or base == DECIDED:
             return True
         if base.startswith("ndcg"):
             return False
