@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pytest_engram.longmemeval.protocol import Granularity
 
 ROOT = Path(__file__).parents[1]
-GOAL = 10.0  # times faster than the plain script
+GOAL = 10.0  # times faster than the plain script, at the full size
+FULL = 500  # questions
 
 
 def measure() -> None:
@@ -145,8 +146,10 @@ def rows(questions: int) -> Iterator[Row]:
 
     runs = compare(questions, "session")
     plain = work(runs["plain script"])
-    for name, limit in (("first run", None), ("later run", 1 / GOAL)):
+    for name in ("first run", "later run"):
         ours = work(runs[name])
+        # Of a small file, opening it and what is read first are most of the time.
+        limit = 1 / GOAL if name == "later run" and questions >= FULL else None
         shown = f"LongMemEval_S, BM25, {questions} questions, {name}"
         yield Row(shown, "plain script", ours, plain, ours / plain, limit)
 

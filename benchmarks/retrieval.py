@@ -9,7 +9,9 @@ the official data (ENGRAM_DATA); without it the generated `demo_fc` is measured,
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +50,22 @@ def _compare(
             "bare": (str(ROOT / "benchmarks" / "bare.py"), named, *suites.values()),
         }
         took = in_turn(commands, times, ROOT)
+        _check(Path(folder) / "report" / "results.json", commands["bare"], suites)
     shown = f"{name}: {' + '.join(suites)}, {len(methods)} methods"
     # What else the machine does only ever adds time: the quickest of the turns is the measurement.
     ours, peer = (min(took[key], key=lambda t: t.clock) for key in ("ours", "bare"))
     yield Row(shown, "bare script", ours.clock, peer.clock, ours.clock / peer.clock, limit)
     ours, peer = (min(took[key], key=lambda t: t.processor) for key in ("ours", "bare"))
     yield Row(f"{shown} (processor time)", "bare script", *_seconds(ours.processor, peer.processor))
+
+
+def _check(results: Path, bare: tuple[str, ...], suites: dict[str, str]) -> None:
+    """Both must have found the same, or their times are no comparison."""
+    printed = subprocess.run([sys.executable, *bare], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    theirs = json.loads(printed)
+    for row in json.loads(results.read_bytes())["rows"]:
+        if row["metric"] == "answer@10" and row["value"] != theirs[suites[row["suite"]]][row["method"]]:
+            sys.exit(f"{row['method']} on {row['suite']}: {row['value']}, but the bare script finds another figure")
 
 
 def _seconds(ours: float, peer: float) -> tuple[float, float, float]:
