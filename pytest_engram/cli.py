@@ -244,6 +244,7 @@ def verify(run: Path, cases: tuple[Path, ...], data: Path | None, quiet: bool) -
 
     from pytest_engram import runfolder
     from pytest_engram import verify as verifying
+    from pytest_engram.report.wording import plain
 
     colours = {"agrees": "green", "differs": "red", "unchecked": "yellow"}
     counts: Counter[str] = Counter()
@@ -251,7 +252,7 @@ def verify(run: Path, cases: tuple[Path, ...], data: Path | None, quiet: bool) -
         counts[finding.status] += 1
         if not quiet or finding.status == "differs":
             status = click.style(f"{finding.status:9}", fg=colours[finding.status])
-            click.echo(f"{status}  {finding.what}: {finding.detail}")
+            click.echo(f"{status}  {plain(f'{finding.what}: {finding.detail}')}")
     told = {"agrees": "agree", "differs": "do not agree", "unchecked": "could not be checked"}
     click.echo(", ".join(f"{counts[status]} {words}" for status, words in told.items() if counts[status]))
     if counts["differs"]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 import runs
+from click.testing import CliRunner
 
-from pytest_engram import runfolder, runlog
+from pytest_engram import cli, runfolder, runlog
 
 RUBBISH: tuple[Any, ...] = (None, 3, "x", [3], [{}], {"a": 1}, {"a": {"b": 1}}, -1, 10**30, float("nan"))
 
@@ -82,3 +83,43 @@ def test_fields_of_a_later_version_are_no_error(folder: Path) -> None:
     first, *rest = (folder / "items.jsonl").read_text().splitlines()
     (folder / "items.jsonl").write_text("\n".join([json.dumps(json.loads(first) | {"later": 1}), *rest]) + "\n")
     assert runfolder.read(folder).manifest["later"] == {"a": 1}
+
+
+STEERING = "\x1b[31m\x00\x07\x9b \u202e\u2066\u200f\u061c \ud83d <script>alert(1)</script> \\input{/etc/passwd}"
+
+
+@pytest.mark.parametrize("place", ["suite", "method", "metric", "reason", "label", "notes", "encoder"])
+def test_no_name_or_text_steers_a_terminal_a_table_or_a_page(folder: Path, tmp_path: Path, place: str) -> None:
+    log = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()][:3]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for line in log:
+        if place == "metric":
+            line["metrics"] = {STEERING: 1.0}
+        elif place == "reason":
+            line.update(status="error", reason=STEERING)
+        elif place in ("suite", "method"):
+            line[place] = STEERING
+    if place == "label":
+        manifest["methods"] = {name: {"label": STEERING} for name in manifest["methods"]}
+    elif place == "notes":
+        for suite in manifest["suites"].values():
+            suite.update(notes=[STEERING], not_run=STEERING, construction=STEERING)
+    elif place == "encoder":
+        manifest["encoder"] = {"name": STEERING, "hash": STEERING, "note": STEERING, "dimensions": 3}
+    (folder / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    compared = {".md": tmp_path / "compared.md", ".html": tmp_path / "compared.html"}
+    shown = [CliRunner().invoke(cli.main, [command, str(folder)]) for command in ("report", "verify")]
+    for more in ([], *(["-o", str(path)] for path in compared.values())):
+        shown += [CliRunner().invoke(cli.main, ["compare", str(folder), str(folder), "--anyway", *more])]
+    for result in shown:
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    files = [folder / f"results{end}" for end in (".md", ".tex", ".html")] + list(folder.glob("*.svg"))
+    texts = {path: path.read_text("utf-8") for path in [*files, *compared.values()] if path.exists()}
+    assert len(texts) >= 5
+    for text in [result.output for result in shown] + list(texts.values()):
+        assert not set("\x1b\x00\x07\x9b\u202e\u2066\u200f\u061c") & set(text)
+    for path, text in texts.items():
+        assert path.suffix == ".tex" or "<script>alert" not in text
+        assert path.suffix != ".tex" or "\\input{" not in text

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text
-from pytest_engram.report.wording import difference, number, p_value
+from pytest_engram.report.wording import difference, number, p_value, plain_lines
 
 Row = Mapping[str, Any]
 HERE = Path(__file__).parent
@@ -117,4 +117,4 @@ def to_html(comparison: Row) -> str:
     title = f"{comparison['runs'][1]['name']} compared with {comparison['runs'][0]['name']}"
     template = environment.get_template("comparison.html.j2")
     html = template.render(blocks=list(blocks(comparison)), title=title, css=css)
-    return html.rstrip("\n") + "\n"
+    return plain_lines(html.rstrip("\n")) + "\n"

@@ -87,8 +87,7 @@ def render(
         data=Markup(packed),
         beginnings=Markup(beginnings),
     )
-    # A lone surrogate, which JSON can hold, is no part of any UTF-8 file.
-    return page.encode("utf-8", "replace").decode("utf-8")
+    return wording.plain_lines(page)
 
 
 def _compiled() -> jinja2.BytecodeCache | None:

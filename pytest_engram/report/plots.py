@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_engram.report.captions import SUGGESTIVE
-from pytest_engram.report.wording import estimate
+from pytest_engram.report.wording import estimate, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,8 +117,10 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
     faces: list[str] = []
     top = 0.0
     for title, note, rows in groups:
-        axes.text(-0.02, top - 0.28, title, transform=at_label, ha="left", va="baseline", weight="bold", clip_on=False)
-        axes.text(1.63, top - 0.28, note, transform=at_label, ha="right", va="baseline", size=7, alpha=0.75)
+        axes.text(
+            -0.02, top - 0.28, plain(title), transform=at_label, ha="left", va="baseline", weight="bold", clip_on=False
+        )
+        axes.text(1.63, top - 0.28, plain(note), transform=at_label, ha="right", va="baseline", size=7, alpha=0.75)
         for line, row in enumerate(rows):
             y = top - _GAP - _LINE * (line + 0.35)
             colour = ROLE_COLOURS.get(row["role"], ROLE_COLOURS["anchor"])
@@ -165,7 +167,7 @@ def _curves(results: Row, suites: Sequence[str]) -> Figure:
         rows = [row for row in results["curves"] if row["suite"] == suite]
         webs = sorted({row["web"] for row in rows})
         cases = max(row["n"] for row in rows)
-        figure.text(0.012, (top - 0.24) / height, suite, weight="bold", size=11, va="center")
+        figure.text(0.012, (top - 0.24) / height, plain(suite), weight="bold", size=11, va="center")
         remark = f"share of {cases} cases where the update wins; {SUGGESTIVE}"
         figure.text(0.012, (top - 0.45) / height, remark, size=8, alpha=0.8, va="center")
         grid = figure.add_gridspec(
@@ -235,7 +237,7 @@ def _legend(figure: Figure, webs: Sequence[int], anchor: tuple[float, float]) ->
 
 
 def _short(text: str, length: int = 24) -> str:
-    text = " ".join(text.split())
+    text = plain(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

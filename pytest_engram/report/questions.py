@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_engram.metrics import normalise
+from pytest_engram.report.wording import UNPRINTABLE
 from pytest_engram.runlog import Outcome
 
 # Without the characters that JSON or HTML would have to escape.
@@ -127,8 +128,7 @@ def to_script(data: Any) -> str:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # A lone surrogate is legal in JSON but in no file.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _entries(group: Sequence[Outcome]) -> dict[str, int]:

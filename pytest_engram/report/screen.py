@@ -10,7 +10,7 @@ from typing import Any
 from pytest_engram.report import captions
 from pytest_engram.report.document import Grid
 from pytest_engram.report.pairs import GRADED
-from pytest_engram.report.wording import NONE, difference, flip_points, number, p_value
+from pytest_engram.report.wording import NONE, difference, flip_points, number, p_value, plain
 
 Row = dict[str, Any]
 
@@ -75,7 +75,7 @@ class Page:
 
     def text(self, text: str, style: str = "", indent: str = "") -> None:
         wrapped = textwrap.wrap(
-            _plain(text), self.width, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
+            plain(text), self.width, initial_indent=indent, subsequent_indent=" " * len(indent), break_on_hyphens=False
         )
         # Wide characters take two columns; textwrap counts them as one.
         lines = [piece for line in wrapped for piece in _pieces(line, self.width)]
@@ -103,7 +103,7 @@ class Page:
 
     def table(self, grid: Grid, *, keep: int) -> None:
         """Columns from `keep` on go into further tables where they don't fit; the first ones stand in each of them."""
-        rows = [[_plain(cell) for cell in row] for row in (grid.headers, *grid.rows)]
+        rows = [[plain(cell) for cell in row] for row in (grid.headers, *grid.rows)]
         first = max(8, self.width // 3)
         for row in rows:
             row[0] = _cut(row[0], first)
@@ -221,11 +221,6 @@ def _flips(results: Row) -> list[Grid]:
                 grid.rows.append([method["label"], *(flip_points(p) if p else NONE for p in points)])
         grids.append(grid)
     return grids
-
-
-def _plain(text: str) -> str:
-    # A name with an escape sequence must not reach the terminal.
-    return " ".join("".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in text).split())
 
 
 def _width(text: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
 from pytest_engram.report.document import Block, Grid, Heading, Items, Text, document
+from pytest_engram.report.wording import plain
 
 Row = dict[str, Any]
 
@@ -20,7 +21,6 @@ Row = dict[str, Any]
 _INLINE = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
 _START = re.compile(r"^(?=[#>+=-])|(?<=^\d)(?=[.)])")
 _HTML = re.compile(r"<(?=[\w/!?])|&(?=[\w#])")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _AFTER_ROW = re.compile(r"(\\\\\n )(?=[\[*])")  # LaTeX would read it as an argument of the line's end
 _LATEX_TYPE = {"−": "$-$", "–": "--"}
 _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
@@ -88,7 +88,7 @@ def _markdown(block: Block) -> Iterator[str]:
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no HTML, on one line."""
-    return _HTML.sub(lambda found: html.escape(found[0]), _INLINE.sub(r"\\\g<0>", _one_line(text)))
+    return _HTML.sub(lambda found: html.escape(found[0]), _INLINE.sub(r"\\\g<0>", plain(text)))
 
 
 def _paragraph(text: str) -> str:
@@ -114,7 +114,7 @@ def _latex(block: Block) -> Iterator[str]:
 
 
 def _latex_table(grid: Grid) -> str:
-    tabular = _AFTER_ROW.sub(r"\1{}", _typeset(_tabulate(grid, "latex_booktabs", _one_line)))
+    tabular = _AFTER_ROW.sub(r"\1{}", _typeset(_tabulate(grid, "latex_booktabs", plain)))
     notes = [f"({number}) {reason}." for number, reason in enumerate((r.rstrip(".") for r in grid.reasons), 1)]
     below = escape_latex(" ".join([*grid.below, *notes]))
     return "\n".join(
@@ -133,17 +133,13 @@ def _latex_table(grid: Grid) -> str:
 
 def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is."""
-    return _typeset("".join(LATEX_ESCAPE_RULES.get(character, character) for character in _one_line(text)))
+    return _typeset("".join(LATEX_ESCAPE_RULES.get(character, character) for character in plain(text)))
 
 
 def _typeset(text: str) -> str:
     for character, code in _LATEX_TYPE.items():
         text = text.replace(character, code)
     return text
-
-
-def _one_line(text: str) -> str:
-    return " ".join(_UNPRINTABLE.sub(" ", text).split())
 
 
 def _tabulate(grid: Grid, style: str, escape: Any) -> str:

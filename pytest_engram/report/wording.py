@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 NONE = "–"
 LIMIT = 0.001  # p values below are told as such
+
+
+# Control characters, halves of surrogate pairs, and marks that turn the direction of what follows: a name that holds
+# them must not steer a terminal, break a table's line, or show a number backwards.
+_UNSEEN = r"\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+UNPRINTABLE = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_UNPRINTABLE_BUT_LINES = re.compile(rf"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
+
+
+def plain(text: str) -> str:
+    """On one line, without what steers instead of being read."""
+    return " ".join(UNPRINTABLE.sub(" ", text).split())
+
+
+def plain_lines(text: str) -> str:
+    """The same for a text of many lines, which keeps its white space."""
+    return _UNPRINTABLE_BUT_LINES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None, unit: str = "") -> str:
