@@ -21,7 +21,7 @@ def table(rows: Sequence[Row]) -> str:
             f"{row.ours:.3f}",
             f"{row.peer:.3f}",
             f"{row.ratio:.2f}",
-            "" if row.limit is None else f"{'at most' if row.holds else 'PASSED:'} {row.limit:.2f}",
+            "" if row.limit is None else f"{'at most' if row.holds else 'OVER'} {row.limit:.2f}",
         ]
         for row in rows
     ]
