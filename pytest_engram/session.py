@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -377,14 +378,21 @@ class EngramSession:
 
     def collected(self) -> None:
         """Thousands of items, and all modules, stay until the end: the garbage collector need not visit them again."""
-        import gc
-
         gc.freeze()
 
     def finish(self, session: pytest.Session) -> None:
         """Write the report, and fail the run where the user asked for it."""
-        if self.recorder is not None:
+        if self.recorder is None:
+            return
+        # A report makes hundreds of thousands of small objects that live until it is written: looking for garbage among
+        # them again and again takes a third of the time, and finds none.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
             self.recorder.finish(session)
+        finally:
+            if enabled:
+                gc.enable()
 
     def summarise(self, terminal: pytest.TerminalReporter) -> None:
         """Print the tables."""

@@ -1,0 +1,36 @@
+"""The committed reference run is what its log says."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from benchmarks.readme import REFERENCE
+from pytest_engram import runfolder
+from pytest_engram.report import FILES
+
+# Whose version decides how a file looks; numbers come from none of them.
+DRAWN_BY = {"intervals.svg": "matplotlib", "flip_points.svg": "matplotlib", "results.html": "matplotlib"}
+RUNS = ("", "sampled", "smollm2")
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: run or "reference")
+def again(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A committed run, and the same written again from its log."""
+    committed = REFERENCE / request.param
+    found = runfolder.read(committed)
+    folder = tmp_path_factory.mktemp("again")
+    runfolder.write(folder, found.outcomes, found.manifest, found.texts)
+    return committed, folder
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_the_reference_run_is_written_again_byte_for_byte(again: tuple[Path, Path], name: str) -> None:
+    committed, folder = again
+    if package := DRAWN_BY.get(name):
+        then, now = runfolder.read(committed).manifest["versions"][package], version(package)
+        if then != now:
+            pytest.skip(f"{name} was drawn by {package} {then}; {now} is installed here and may draw it differently")
+    assert (folder / name).read_bytes() == (committed / name).read_bytes()
