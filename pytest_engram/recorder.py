@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ class Recorder:
         self.texts: dict[str, dict[str, str]] = {}
         self.results: dict[str, Any] | None = None
         self.failures: list[str] = []
+        self.unwritten: str | None = None  # why the report folder can't be written
         self.broken_collection = False
         self.started = time.time()
         self._log: Any = None
@@ -61,13 +63,24 @@ class Recorder:
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if key in self.outcomes:
             return
-        outcome.reason = public(outcome.reason)
-        outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
+        if outcome.reason or outcome.missing:
+            outcome.reason = public(outcome.reason)
+            outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
+            line = None
         self.outcomes[key] = outcome
-        if self._log is None:
-            self._begin()
-        self._log.write((line or outcome.to_line()) + "\n")
-        self._log.flush()
+        if self.unwritten is not None:
+            return
+        try:
+            if self._log is None:
+                self._begin()
+            self._log.write((line or outcome.to_line()) + "\n")
+            self._log.flush()
+        except OSError as error:
+            self.unwritten = self._cannot_write(error)
+
+    def _cannot_write(self, error: OSError) -> str:
+        where = error.filename2 or error.filename or self.folder
+        return f"--engram-report: {where} can't be written ({error.strerror}); name a folder that can"
 
     def _begin(self) -> None:
         # Only now: a run that finds nothing to do must not destroy the report of the one before.
@@ -92,6 +105,7 @@ class Recorder:
     def finish(self, session: pytest.Session) -> None:
         """Write the log in its canonical order, the manifest, and every table, plot and page."""
         from pytest_engram import gates, manifest
+        from pytest_engram.report.aggregate import aggregate
 
         if self.broken_collection and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.INTERRUPTED  # with workers, pytest-xdist makes it 1
@@ -101,8 +115,16 @@ class Recorder:
         suites = [suite.name for suite in self.engram.loaded()]
         outcomes = list(runlog.canonical(self.outcomes.values(), suites))
         facts = manifest.of(self.engram, outcomes, time.time() - self.started)
-        self.results = runfolder.write(self.folder, outcomes, facts, self._texts(outcomes))
+        try:
+            self.results = runfolder.write(self.folder, outcomes, facts, self._texts(outcomes))
+            self.unwritten = None
+        except OSError as error:
+            # What was measured is shown at least.
+            self.results = aggregate(outcomes, facts)
+            self.unwritten = self._cannot_write(error)
         self.failures = gates.failures(self.engram, self.results, outcomes)
+        if self.unwritten is not None:
+            self.failures.append(self.unwritten)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -140,6 +162,8 @@ class Recorder:
                 terminal.line(line)
         for failure in self.failures:
             terminal.line(failure, red=True, bold=True)
+        if self.unwritten is not None:
+            return
         page = self.folder / "results.html"
         terminal.line("")
         terminal.line(f"page: {_shown(page, self.engram.config.invocation_params.dir)}")
@@ -147,7 +171,8 @@ class Recorder:
     def close(self) -> None:
         """Close the log."""
         if self._log is not None:
-            self._log.close()
+            with suppress(OSError):  # of a full disk is told elsewhere
+                self._log.close()
 
 
 def _shown(path: Path, here: Path) -> str:

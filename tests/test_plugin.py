@@ -616,6 +616,51 @@ def test_fail_under_fails_the_run_and_says_by_how_much(project: pytest.Pytester)
     unknown.stdout.fnmatch_lines(["*no such number in this run; its suites and metrics: tiny:answer@10*"])
 
 
+# Disks
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("taken", ["report", "report/items.jsonl", "report/manifest.json", "report/results.html"])
+def test_a_report_that_can_not_be_written_is_one_line_and_the_table_is_shown(
+    project: pytest.Pytester, taken: str, workers: list[str]
+) -> None:
+    place = project.path / taken
+    if taken == "report":
+        place.write_text("a file of mine")
+    else:
+        place.mkdir(parents=True)
+    run = project.runpytest_subprocess("--engram-method=first", "--engram-report=report", "tiny.yaml", *workers)
+    shown = run.stdout.str() + run.stderr.str()
+    assert run.ret == 1
+    told = f"--engram-report: *{taken} can't be written (*); name a folder that can"
+    run.stdout.fnmatch_lines(["*tiny*", "*First*0.*", told])
+    assert "Traceback" not in shown
+    assert "INTERNALERROR" not in shown
+    assert place.is_dir() or place.read_text() == "a file of mine"
+
+
+@pytest.mark.parametrize("damage", ["halved", "emptied", "garbled"])
+def test_a_damaged_cache_is_made_anew(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, damage: str
+) -> None:
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "cache"))
+    (project.path / "sessions.yaml").write_text((SHIPPED / "pilot" / "demo_sessions.yaml").read_text())
+    arguments = ["--engram-method=bm25", "--engram-no-controls", "tiny.yaml", "sessions.yaml"]
+    tables = ["results.md", "intervals.svg"]
+    assert project.runpytest_subprocess(*arguments).ret == 0
+    written = {name: (project.path / "reports/latest" / name).read_text() for name in tables}
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert {path.parent.name for path in files} >= {"suites", "plots", "bm25-session"}
+    for path in files:
+        content = path.read_bytes()
+        path.write_bytes(
+            {"halved": content[: len(content) // 2], "emptied": b"", "garbled": b"\x9c" * len(content)}[damage]
+        )
+    again = project.runpytest_subprocess(*arguments)
+    assert again.ret == 0, again.stdout.str()
+    assert {name: (project.path / "reports/latest" / name).read_text() for name in tables} == written
+
+
 # An unrelated run
 
 

@@ -69,15 +69,27 @@ def prepare(file: Path, shown: str) -> Path:
 
 
 def keep(kind: str, name: str, read: Callable[[], Iterable[Record]]) -> Path:
-    """The folder `kind`/`name` of the cache, with what `read` gives in Arrow; made where it is missing."""
+    """The folder `kind`/`name` of the cache, with what `read` gives in Arrow; made where it is missing or damaged."""
     home = cache_dir() / kind
     folder = home / f"{name}.{FORMAT}"
-    if not (folder / "summary.json").is_file():
+    if not _sound(folder, name):
         with locked(home / f"{name}.lock"):
-            if not (folder / "summary.json").is_file():
+            if not _sound(folder, name):
                 with writing(home):
                     _write(folder, name, read())
     return folder
+
+
+def _sound(folder: Path, name: str) -> bool:
+    """Whether everything is there and whole. The texts themselves are not read: that would take as long as parsing."""
+    try:
+        summary = json.loads((folder / "summary.json").read_bytes())
+        expected = [summary["questions"], summary["different_sessions"]]
+        columns = [_mapped(folder / "questions.arrow")["id"], _mapped(folder / "sessions.arrow")["text"]]
+        rows = [sum(map(len, column)) for column in columns]
+    except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are of these
+        return False
+    return bool(summary["sha256"] == name and rows == expected)
 
 
 def _sha256(file: Path) -> str:

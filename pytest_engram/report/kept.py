@@ -30,22 +30,28 @@ def drawn_once(name: str, results: Mapping[str, Any], draw: Callable[[], str]) -
         draw: makes the plot; depends on nothing but the results, this package's code and matplotlib's version.
 
     Returns:
-        SVG. Where nothing can be kept, it is drawn each time.
+        SVG. Where nothing can be kept, or what was kept is damaged, it is drawn each time.
     """
     key = hashlib.sha256(f"{name} {version('matplotlib')}\n".encode())
     for file in _DRAWN_BY:
         key.update(Path(__file__).with_name(file).read_bytes())
     key.update(json.dumps([results[part] for part in _SHOWN]).encode())
     folder = cache_dir() / "plots"
-    path = folder / f"{key.hexdigest()[:40]}.svg"
+    path = folder / f"{key.hexdigest()[:40]}.kept"
     with suppress(OSError, ValueError):
-        return path.read_text(encoding="utf-8")
+        digest, kept = path.read_text(encoding="utf-8").split("\n", 1)
+        if digest == _digest(kept):
+            return kept
     svg = draw()
     with suppress(OSError, ValueError):
         folder.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(svg, encoding="utf-8")
+        part.write_text(f"{_digest(svg)}\n{svg}", encoding="utf-8")
         os.replace(part, path)
         for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-PLOTS]:
             old.unlink(missing_ok=True)
     return svg
+
+
+def _digest(svg: str) -> str:
+    return hashlib.sha256(svg.encode()).hexdigest()

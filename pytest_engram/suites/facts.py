@@ -133,7 +133,7 @@ def keep(row: FactRow) -> Path:
     record = json.dumps(row).encode()
     path = cache_dir() / "suites" / f"{hashlib.sha256(record).hexdigest()[:32]}.json"
     try:
-        if not path.exists():
+        if not (path.is_file() and path.read_bytes() == record):  # missing, or damaged
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{path}.lock"):
                 partial = path.with_suffix(".partial")
