@@ -37,9 +37,9 @@ class SuiteFile(pytest.File):
         """The items, question by question, so that a haystack's memories are used while they are there."""
         try:
             suite = self.engram.suite(self.path)
-        except SuiteError as error:
+            methods = self.engram.selected()
+        except (SuiteError, pytest.UsageError) as error:
             raise self.CollectError(str(error)) from None
-        methods = self.engram.selected()
         shared: Any = None
         for question in suite.questions:
             for method in methods:

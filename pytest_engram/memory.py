@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -188,7 +189,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def method(
-    *,
+    *forgotten: Callable[..., Any],
     label: str | None = None,
     role: Role = "experiment",
     name: str | None = None,
@@ -201,6 +202,7 @@ def method(
     """Make a fixture whose value is called with a `Bench` for each haystack and seed, and gives a `Memory`.
 
     Args:
+        forgotten: nothing; a function stands here where the parentheses of `@method()` were forgotten.
         label: the name in tables; default: the method's name.
         role: "experiment", "ablation", "control" or "anchor".
         name: the name for `--engram-method`; default: the function's. It is the fixture's name too.
@@ -212,17 +214,26 @@ def method(
             the fixture's module says `embed`.
         scope: "function" where it uses a fixture of that scope; its memories are then rebuilt for every question.
     """
-    if role not in ROLES:
-        raise ValueError(f"@method: role is {role!r}; it must be one of {', '.join(ROLES)}")
+    if forgotten:
+        raise TypeError("@method: write @method(), with parentheses")
+    learnt = [trained_on] if isinstance(trained_on, (str, Mapping)) else trained_on
+    _check(role in ROLES, "role", role, f"it must be one of {', '.join(ROLES)}")
+    _check(scope in ("session", "function"), "scope", scope, "it must be session or function")
+    _check(label is None or (isinstance(label, str) and label.strip()), "label", label, "it must be a text")
+    _check(controls is None or _names(controls), "controls", controls, "it must be a list of names")
+    _check(isinstance(learnt, Iterable), "trained_on", trained_on, "it must be a list of questions, or a source's name")
 
     def decorate(function: F) -> Any:
+        called = function.__name__ if name is None else name
+        _check(called not in _TAKEN, "name", called, _TAKEN.get(called, ""))
+        _check(_names([called]), "name", called, "it must be of letters, digits, `_`, `.` and `-`")
         info = Method(
-            name=name or function.__name__,
-            label=label or name or function.__name__,
+            name=called,
+            label=label or called,
             role=role,
             controls=None if controls is None else tuple(controls),
             stochastic=stochastic,
-            trained_on=tuple([trained_on] if isinstance(trained_on, (str, Mapping)) else trained_on),
+            trained_on=tuple(learnt),
             embeds=_mentions_embed(function) if embeds is None else embeds,
             scope=scope,
             function=function,
@@ -232,6 +243,21 @@ def method(
         return made
 
     return decorate
+
+
+_NAME = re.compile(r"[\w.-]+")
+_TAKEN = {"all": "which stands for every method", "request": "which is pytest's own"}
+
+
+def _names(given: object) -> bool:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return False
+    return all(isinstance(name, str) and _NAME.fullmatch(name) for name in given)
+
+
+def _check(holds: object, what: str, given: object, must: str) -> None:
+    if not holds:
+        raise ValueError(f"@method: {what} is {given!r}{', ' if must.startswith('which') else '; '}{must}")
 
 
 def _mentions_embed(function: Callable[..., Any]) -> bool:

@@ -74,13 +74,22 @@ class EngramSession:
             self.config.pluginmanager.register(module, f"engram-{name}")
 
     def methods(self) -> dict[str, Method]:
-        """All methods that plugins and conftest files brought, by name; a conftest's overrides a shipped one."""
+        """All methods that plugins and conftest files brought, by name; a conftest's overrides a shipped one.
+
+        Raises:
+            pytest.UsageError: two have one name, so that nobody could tell which of them was measured.
+        """
         found: dict[str, Method] = {}
-        for plugin in self.config.pluginmanager.get_plugins():
+        for _, plugin in self.config.pluginmanager.list_name_plugin():  # in the order of their registration
             for value in list(getattr(plugin, "__dict__", {}).values()):
                 info = getattr(value, "__engram_method__", None) if callable(value) else None
-                if isinstance(info, Method) and not (info.name in found and _is_shipped(info)):
-                    found[info.name] = info
+                if not isinstance(info, Method) or (info.name in found and _is_shipped(info)):
+                    continue
+                other = found.get(info.name, info)
+                if other is not info and not _is_shipped(other):
+                    places = f"{_place(other)} and {_place(info)}"
+                    raise pytest.UsageError(f"two methods have the name {info.name!r}, in {places}; rename one")
+                found[info.name] = info
         return found
 
     def selected(self) -> list[Method]:
@@ -417,6 +426,11 @@ def shipped_cases() -> Path:
     from importlib.resources import files
 
     return Path(str(files(CASES)))
+
+
+def _place(info: Method) -> str:
+    code = info.function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _is_shipped(info: Method) -> bool:

@@ -277,6 +277,23 @@ def test_ctrl_c_loses_nothing_that_was_answered(project: pytest.Pytester) -> Non
     assert row["n"] == len(kept)
 
 
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("where", ["conftest.py", "sub/conftest.py"])
+def test_two_methods_of_one_name_are_refused(project: pytest.Pytester, where: str, workers: list[str]) -> None:
+    one = "from pytest_engram import method\n@method(name='mine', embeds=False, controls=[])\ndef {}(): return list\n"
+    (project.path / "sub").mkdir()
+    demo(project.path / "sub", "other")
+    (project.path / "conftest.py").write_text(one.format("a"))
+    with (project.path / where).open("a") as stream:
+        stream.write(one.format("b"))
+    run = project.runpytest_subprocess("--engram-method=mine", ".", *workers)
+    shown = run.stdout.str() + run.stderr.str()
+    assert run.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
+    assert f"two methods have the name 'mine', in {project.path}/conftest.py:2 and {project.path}/{where}:" in shown
+    assert "Traceback" not in shown
+    assert "INTERNALERROR" not in shown
+
+
 # Results and rules
 
 
