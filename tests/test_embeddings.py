@@ -303,25 +303,3 @@ def test_a_folder_that_can_not_be_written_is_one_clear_line(tmp_path):
     (tmp_path / "embeddings").write_text("in the way")
     with pytest.raises(CacheError, match="set ENGRAM_CACHE to a folder that can"):
         store(tmp_path, Encode()).embed(["a"])
-
-
-def test_a_warm_store_is_fast(tmp_path):
-    """18,332 texts are the larger FactConsolidation context."""
-    spec = EncoderSpec("stub", "/nowhere", "ef" * 32, 384)
-    texts = [f"{i}. The chairperson of organisation {i} is person number {i * 7}." for i in range(18_332)]
-    block = np.zeros((64, 384), np.float32)
-    block[:, 0] = 1
-    store(tmp_path, lambda batch: block[: len(batch)], spec).prepare(texts)
-    warm = store(tmp_path, spec=spec)
-    warm.embed(texts)
-    assert _best(lambda: warm.embed(texts)) < 0.05
-    assert _best(lambda: warm.embed(texts[100:150])) < 0.0005
-
-
-def _best(call, repeats=10):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
