@@ -170,7 +170,7 @@ def manifest(outcomes: list[Outcome]) -> dict[str, Any]:
         "suites": {name: suite for name, suite in suites.items() if name in seen},
         "methods": METHODS,
         "named": ["loom"],
-        "git": {"commit": "9a534829a0b1c2d3e4f5061728394a5b6c7d8e9f", "dirty": False},
+        "git": {"commit": "9a534829a0b1c2d3e4f5061728394a5b6c7d8e9f", "changed": False},
         "machine": {"system": "Linux", "cpus": 8, "python": "3.11.9"},
         "duration_s": 412.7,
         "complete": True,
