@@ -153,6 +153,8 @@ def _read_json(path: Path, shown: str, _mtime: int, _size: int) -> list[Any]:
     except json.JSONDecodeError as error:
         problem = f"is not JSON (line {error.lineno}: {error.msg})"
         raise NotRun(f"{shown} in --engram-data {problem}; fetch it again") from None
+    except ValueError as error:  # a number with more digits than Python reads
+        raise NotRun(f"{shown} in --engram-data can't be read: {error}; fetch it again") from None
     except RecursionError:
         raise NotRun(f"{shown} in --engram-data is nested too deeply; fetch it again") from None
     if not isinstance(value, list):

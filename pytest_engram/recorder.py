@@ -122,6 +122,11 @@ class Recorder:
             # What was measured is shown at least.
             self.results = aggregate(outcomes, facts)
             self.unwritten = self._cannot_write(error)
+        except KeyboardInterrupt:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            shown = _shown(self.folder, self.engram.config.invocation_params.dir)
+            self.failures = [f"interrupted while the report was written; `engram report {shown}` writes it"]
+            return
         self.failures = gates.failures(self.engram, self.results, outcomes)
         if self.unwritten is not None:
             self.failures.append(self.unwritten)
@@ -151,6 +156,7 @@ class Recorder:
     def summarise(self, terminal: pytest.TerminalReporter) -> None:
         """Print the tables, what failed the run, and where the page is."""
         if self.results is None:
+            self._tell_failures(terminal)
             return
         width = shutil.get_terminal_size().columns
         terminal.section("engram", "=")
@@ -160,13 +166,16 @@ class Recorder:
 
             for line in readers.lines(spec, readers.totals(self.outcomes.values())):
                 terminal.line(line)
-        for failure in self.failures:
-            terminal.line(failure, red=True, bold=True)
+        self._tell_failures(terminal)
         if self.unwritten is not None:
             return
         page = self.folder / "results.html"
         terminal.line("")
         terminal.line(f"page: {_shown(page, self.engram.config.invocation_params.dir)}")
+
+    def _tell_failures(self, terminal: pytest.TerminalReporter) -> None:
+        for failure in self.failures:
+            terminal.line(failure, red=True, bold=True)
 
     def close(self) -> None:
         """Close the log."""

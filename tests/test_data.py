@@ -199,6 +199,7 @@ class TestRows:
             ("[{", r"is not JSON \(line 1: "),
             ("", r"is not JSON \(line 1: "),
             ('{"a": 1}', "must be a list of rows, but is a dict"),
+            (f"[{'9' * 6000}]", "can't be read: Exceeds the limit"),
             ("[" * 100_000, "is nested too deeply"),
         ],
     )

@@ -302,6 +302,7 @@ WRONG = [
     ("{}", "the file must be a list of questions"),
     ("", "is not JSON after question 0"),
     ("[{", "is not JSON after question 0"),
+    (f'[{{"answer": {"9" * 6000}}}]', "can't be read at question 1: Exceeds the limit"),
     ("[1 2]", "question 1: must be a mapping, but is a int"),
     ('[{"question_id": 3}]', "question 1: question_id must be a str, but is a int"),
     ("[{}]", "question 1: has no question_id"),

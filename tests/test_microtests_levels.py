@@ -202,3 +202,23 @@ def test_a_misspelt_placeholder_is_told_from_the_slot_that_was_meant(tmp_path: P
 def test_two_rows_may_not_give_one_name(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=r"'home-ann' names a case already"):
         load(tmp_path, SLOTTED.replace("name: Bob, old: Ayr", "name: ann, old: Hull, new: York"))
+
+
+def test_a_sweep_that_explodes_is_refused_at_its_line(tmp_path: Path) -> None:
+    counts = list(range(151))
+    web, backers = ([f"Fact of {city} number {i}." for i in counts[1:]] for city in ("Lisbon", "Porto"))
+    text = f"""\
+    engram: micro
+    name: moves
+    rule: majority-support
+    cases:
+      - name: mara
+        belief: Mara lives in Lisbon.
+        web: {web}
+        update: Mara lives in Porto.
+        backers: {backers}
+        query: Where does Mara live?
+        sweep: {{web: {counts}, backers: {counts}}}
+"""
+    with pytest.raises(SuiteError, match=r":11: cases\[0\]\.sweep: more than 20,000 levels, .*; sweep fewer"):
+        load(tmp_path, text)

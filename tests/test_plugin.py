@@ -294,6 +294,27 @@ def test_two_methods_of_one_name_are_refused(project: pytest.Pytester, where: st
     assert "INTERNALERROR" not in shown
 
 
+def test_ctrl_c_while_the_report_is_written_says_how_to_write_it(project: pytest.Pytester) -> None:
+    interrupting = """
+import pytest_engram.report as report
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+def pytest_sessionstart():
+    report.write = interrupted
+"""
+    (project.path / "interrupting.py").write_text(interrupting)
+    run = project.runpytest_subprocess("--engram-method=first", "tiny.yaml", "-p", "interrupting")
+    assert run.ret == pytest.ExitCode.INTERRUPTED
+    run.stdout.fnmatch_lines(["interrupted while the report was written; `engram report reports/latest` writes it"])
+    assert "Traceback" not in run.stdout.str() + run.stderr.str()
+    assert len(log(project)) == 6
+    again = project.run(sys.executable, "-c", "from pytest_engram.cli import main; main()", "report", "reports/latest")
+    assert again.ret == 0, again.stderr.str()
+    assert {row["status"] for row in results(project)["rows"] if row["metric"] == "answer@10"} == {"ok"}
+
+
 # Results and rules
 
 

@@ -69,6 +69,8 @@ def records(file: Path, shown: str) -> Iterator[Record]:
     except Misfit as error:
         where = f"question {number}: " if number else ""
         raise NotRun(f"{shown} is not in LongMemEval's schema: {where}{error}; fetch it again") from None
+    except ValueError as error:  # a number with more digits than Python reads
+        raise NotRun(f"{shown} can't be read at question {number + 1}: {error}; fetch it again") from None
 
 
 class Misfit(ValueError):
