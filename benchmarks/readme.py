@@ -28,7 +28,7 @@ def blocks() -> dict[str, str]:
         "experiment": _section(text, "## The experiment"),
         "verdicts": _section(text, "## Verdicts"),
         "flips": _flip_table(_section(text, "### Micro-test gradual_override")),
-        "model": _columns(_section(model, "## Other suites") or _section(model, "## The experiment")),
+        "model": "\n\n".join(_table(_section(model, f"## Suite {name}")) for name in ("fc_sh_262k", "fc_mh_262k")),
     }
 
 
@@ -47,8 +47,10 @@ def _flip_table(section: str) -> str:
     return section[at:].strip() if at >= 0 else section
 
 
-def _columns(section: str) -> str:
-    return section
+def _table(section: str) -> str:
+    """The first table of a section, with the caption above it."""
+    caption, table = section.split("\n\n", 2)[:2]
+    return f"{caption}\n\n{table}"
 
 
 def screenshot() -> None:
