@@ -54,6 +54,7 @@ class EngramSession:
         self.recorder: Recorder | None = None
         self.earlier: Run | None = None
         self._suites: dict[Path, Suite] = {}
+        self._collected: dict[Path, Path] = {}  # suite files by where they really are
         self._haystacks: OrderedDict[tuple[str, str], Haystack] = OrderedDict()
         self._memories: OrderedDict[tuple[Any, ...], tuple[Memory, object, object]] = OrderedDict()
         self._benches: dict[tuple[str, int], Bench] = {}
@@ -86,7 +87,7 @@ class EngramSession:
                 if not isinstance(info, Method) or (info.name in found and _is_shipped(info)):
                     continue
                 other = found.get(info.name, info)
-                if other is not info and not _is_shipped(other):
+                if _place(other) != _place(info) and not _is_shipped(other):
                     places = f"{_place(other)} and {_place(info)}"
                     raise pytest.UsageError(f"two methods have the name {info.name!r}, in {places}; rename one")
                 found[info.name] = info
@@ -139,10 +140,10 @@ class EngramSession:
         return f"cases/{path.relative_to(shipped_cases()).as_posix()}"
 
     def collects(self, path: Path, parent: pytest.Collector) -> bool:
-        """Whether a file is a suite that this run was asked for."""
-        return (
-            path.suffix in SUFFIXES and bool(self.options.methods or parent.session.isinitpath(path)) and is_suite(path)
-        )
+        """Whether a file is a suite that this run was asked for, and has not met yet by way of another link."""
+        if path.suffix not in SUFFIXES or not (self.options.methods or parent.session.isinitpath(path)):
+            return False
+        return is_suite(path) and self._collected.setdefault(path.resolve(), path) == path
 
     def suite_paths(self) -> list[Path]:
         """Suite files under the arguments, in the order in which pytest will find them."""
@@ -430,7 +431,8 @@ def shipped_cases() -> Path:
 
 def _place(info: Method) -> str:
     code = info.function.__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    # One conftest can be met twice, through a link to its folder.
+    return f"{os.path.realpath(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _is_shipped(info: Method) -> bool:

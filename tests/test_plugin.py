@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -313,6 +314,17 @@ def pytest_sessionstart():
     again = project.run(sys.executable, "-c", "from pytest_engram.cli import main; main()", "report", "reports/latest")
     assert again.ret == 0, again.stderr.str()
     assert {row["status"] for row in results(project)["rows"] if row["metric"] == "answer@10"} == {"ok"}
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_a_suite_that_links_lead_to_is_run_once(project: pytest.Pytester, workers: list[str]) -> None:
+    (project.path / "again").symlink_to(project.path)  # a loop
+    (project.path / "copy.yaml").symlink_to(project.path / "tiny.yaml")
+    run = project.runpytest_subprocess("--engram-method=first", ".", *workers)
+    assert run.ret == 0, run.stdout.str()
+    run.assert_outcomes()
+    assert sum(int(count) for count in re.findall(r"(\d+) (?:hit|miss)", run.outlines[-1])) == 6
+    assert len(log(project)) == 6
 
 
 # Results and rules
