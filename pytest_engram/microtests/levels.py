@@ -23,7 +23,6 @@ from pytest_engram.suites.files import Lines, Location, dotted
 
 _PLACEHOLDER = re.compile(r"\{\s*([^{}]*?)\s*\}")
 _LISTS = ("web", "backers", "repeats", "also")
-_LEVELS = 20_000  # of a suite: more are a slip of the sweep, and would fill the memory before the first is asked
 _MARGIN = 2  # a background must be this many times larger than the default k of 10 (standing rule 10)
 
 
@@ -115,10 +114,6 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
                 )
             names[filled.name] = i
             _check_texts(filled, background, path, lines, where)
-            if len(levels) + len(webs) * len(counts) > _LEVELS:
-                problem = f"more than {_LEVELS:,} levels, each an item for every method; sweep fewer"
-                here = sweep_at if sweep_at in lines.at else where
-                raise SuiteError(path, lines[here], dotted(here), problem)
             for web, count in product(webs, counts):
                 backers = count if axis == "backers" else 0
                 backing = Backing(web, backers, case.again is not None, case.winner)

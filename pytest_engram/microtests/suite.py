@@ -13,10 +13,11 @@ from pytest_engram.microtests.background import people
 from pytest_engram.microtests.levels import Level, check_background, expand, rule_of
 from pytest_engram.microtests.model import Cases, Header
 from pytest_engram.microtests.winners import Rule, correct, outcome
-from pytest_engram.suites.base import Question, Score, Suite
-from pytest_engram.suites.files import Lines
+from pytest_engram.suites.base import Question, Score, Suite, SuiteError
+from pytest_engram.suites.files import Lines, Location, dotted
 
 Spec = Cases
+LEVELS = 20_000  # of a suite: more are a slip of the sweep, and would fill the memory before the first is asked
 
 
 class MicroSuite(Suite):
@@ -65,6 +66,19 @@ class MicroSuite(Suite):
         }
 
 
+def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
+    count = 0
+    for number, case in enumerate(spec.cases):
+        sweep = case.sweep or spec.sweep
+        backing = sweep.repeats if case.repeats else sweep.backers
+        count += max(1, len(case.slots)) * len(sweep.web or [0]) * len(backing or [0])
+        if count > LEVELS:
+            at: Location = ("cases", number, "sweep") if case.sweep else ("sweep",)
+            at = at if at in lines.at else ("cases", number)
+            problem = f"more than {LEVELS:,} levels, each an item for every method; sweep fewer"
+            raise SuiteError(path, lines[at], dotted(at), problem)
+
+
 class CaseSuite(MicroSuite):
     """Cases of a belief and an update, as levels."""
 
@@ -75,6 +89,7 @@ class CaseSuite(MicroSuite):
         self.rule = rule_of(spec.rule, path, lines)
         self.background = people() if spec.background == "people" else tuple(spec.background)
         check_background(self.background, path, lines)
+        _check_size(spec, path, lines)
         self._levels = {level.name: level for level in expand(spec, self.background, path, lines)}
         self.cases = len({level.case.name for level in self._levels.values()})
         self.questions = [self._question(level) for level in self._levels.values()]
