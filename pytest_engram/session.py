@@ -449,7 +449,7 @@ def _known(known: dict[str, Method], name: str, where: str) -> Method:
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     raise pytest.UsageError(
         f"{where}: no method {name!r}{hint} Known: {', '.join(sorted(known))}. A method is a fixture made by @method, "
         "in the conftest.py of the root directory or in a plugin"

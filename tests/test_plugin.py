@@ -591,6 +591,7 @@ def test_junit_xml_has_the_outcomes_as_properties(project: pytest.Pytester) -> N
     ("arguments", "told"),
     [
         (["--engram-method=lom"], "ERROR: --engram-method: no method 'lom'; did you mean 'loom'?*"),
+        (["--engram-method=nope"], "ERROR: --engram-method: no method 'nope'. Known: *"),
         (["--engram-method="], "ERROR: --engram-method: an empty name*"),
         (["--engram-method=first", "--engram-data=nowhere"], "ERROR: --engram-data: nowhere is not a folder*"),
         (["--engram-method=dense", "--engram-encoder=nowhere/no"], "ERROR: --engram-encoder: *nowhere/no*"),
