@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_engram.suites import files
-from pytest_engram.suites.base import NotRun, Suite, SuiteError
+from pytest_engram.suites.base import DataSource, NotRun, Suite, SuiteError
 
 if TYPE_CHECKING:
     from pytest_engram.encoders import EmbeddingStore
@@ -115,10 +115,10 @@ def _pilot(path: Path, data: dict[str, Any], lines: files.Lines, prepared: Prepa
     if not isinstance(name, str) or name not in files.sources():
         problem = "this field is missing; add it" if name is None else f"no data source {name!r}"
         raise SuiteError(path, lines[("source",)], "source", f"{problem}; known are {', '.join(files.sources())}")
-    source = files.source(name)
+    source: DataSource = files.source(name)
     spec = files.validate(source.Spec, data, path, lines)
     where = _data_of(path, prepared, lambda: source.prepare(spec, folder))
-    suite: Suite = source.load(spec, path, Path(where["path"]) if where["path"] else None)
+    suite = source.load(spec, path, Path(where["path"]) if where["path"] else None)
     suite.not_run = where["reason"] or suite.not_run
     return suite
 

@@ -30,7 +30,6 @@ class Recorder:
         self.engram = engram
         self.folder: Path = engram.options.report
         self.outcomes: dict[tuple[str, str, str, int], Outcome] = {}
-        self.texts: dict[str, dict[str, str]] = {}
         self.results: dict[str, Any] | None = None
         self.failures: list[str] = []
         self.unwritten: str | None = None  # why the report folder can't be written

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text
 from pytest_engram.report.wording import difference, number, p_value, plain_lines
 
 Row = Mapping[str, Any]
-HERE = Path(__file__).parent
 
 
 def blocks(comparison: Row) -> Iterator[Block]:
@@ -102,16 +100,11 @@ def to_markdown(comparison: Row) -> str:
 
 def to_html(comparison: Row) -> str:
     """One file that needs no network."""
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    from pytest_engram.report.page import HERE, templates
+
+    environment = templates()
     environment.filters["kind"] = lambda block: type(block).__name__
     css = Markup((HERE / "page.css").read_text(encoding="utf-8"))
     title = f"{comparison['runs'][1]['name']} compared with {comparison['runs'][0]['name']}"

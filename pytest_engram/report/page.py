@@ -39,14 +39,7 @@ def render(
         HTML, the same for the same arguments to the last byte.
     """
     manifest = results["manifest"]
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        bytecode_cache=_compiled(),
-    )
+    environment = templates()
     environment.filters.update(
         number=wording.number,
         spread=spread,
@@ -88,6 +81,18 @@ def render(
         beginnings=Markup(beginnings),
     )
     return wording.plain_lines(page)
+
+
+def templates() -> jinja2.Environment:
+    """The templates of this folder: everything from data is escaped, and a name that is missing is an error."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        bytecode_cache=_compiled(),
+    )
 
 
 def _compiled() -> jinja2.BytecodeCache | None:

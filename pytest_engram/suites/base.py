@@ -12,6 +12,7 @@ from pytest_engram.memory import Bench, Entry, Memory
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from pydantic import BaseModel
 
     from pytest_engram.okapi import Lexical
 
@@ -132,7 +133,13 @@ class Suite:
 
 
 class DataSource(Protocol):
-    """One benchmark. `prepare` runs once, in the controller, and may take long; `load` runs in every process."""
+    """One benchmark: a module of `pytest_engram.suites`.
+
+    `Spec` is the model of its suite files. `prepare` runs once, in the controller, and may take long; `load` runs in
+    every process.
+    """
+
+    Spec: type[BaseModel]
 
     def prepare(self, spec: Any, data: Path | None) -> Path | None:
         """Find or fetch the data and put it into a form that `load` maps quickly; return where that is.
@@ -146,6 +153,6 @@ class DataSource(Protocol):
         """
         ...
 
-    def load(self, spec: Any, prepared: Path | None) -> Suite:
-        """The suite. Where `prepared` is a `NotRun` reason instead, the plugin sets `not_run` itself."""
+    def load(self, spec: Any, path: Path, prepared: Path | None) -> Suite:
+        """The suite of the file at `path`; where `prepared` is None, its questions alone: the data can't be had."""
         ...
