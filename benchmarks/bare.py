@@ -14,15 +14,15 @@ import os
 import sys
 from pathlib import Path
 
-from pytest_engram.cache import cache_dir
-from pytest_engram.embeddings import EmbeddingStore
-from pytest_engram.encoders import resolve
+from pytest_engram.basics.cache import cache_dir
+from pytest_engram.encoding.embeddings import EmbeddingStore
+from pytest_engram.encoding.encoders import resolve
+from pytest_engram.judging.metrics import answer_at
 from pytest_engram.memory import Bench, MemoryFactory
 from pytest_engram.methods.bm25 import BM25
 from pytest_engram.methods.dense import Dense
 from pytest_engram.methods.loom import Loom, LoomDistinct, LoomNoRegex, LoomRecency
 from pytest_engram.methods.tide import Tide
-from pytest_engram.metrics import answer_at
 from pytest_engram.suites import demo_fc, factconsolidation
 from pytest_engram.suites.facts import FactRow, parse_facts
 

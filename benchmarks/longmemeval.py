@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from benchmarks.measure import Row
-    from pytest_engram.longmemeval.protocol import Granularity
+    from pytest_engram.suites.longmemeval.protocol import Granularity
 
 ROOT = Path(__file__).parents[1]
 GOAL = 10.0  # times faster than the plain script, at the full size
@@ -35,12 +35,12 @@ FULL = 500  # questions
 
 def measure() -> None:
     """In the process that is measured: one BM25 run over all questions of a file, through suite, bench and method."""
-    from pytest_engram.cache import cache_dir
-    from pytest_engram.longmemeval.protocol import metric_names
-    from pytest_engram.longmemeval.store import Store
+    from pytest_engram.basics.cache import cache_dir
     from pytest_engram.memory import Bench
     from pytest_engram.methods.bm25 import BM25
-    from pytest_engram.suites import longmemeval
+    from pytest_engram.suites.longmemeval import source as longmemeval
+    from pytest_engram.suites.longmemeval.protocol import metric_names
+    from pytest_engram.suites.longmemeval.store import Store
 
     file, granularity, log = Path(sys.argv[2]), cast("Granularity", sys.argv[3]), Path(sys.argv[4])
     start = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_engram.memory import Bench, Entry, MemoryFactory, method
-from pytest_engram.okapi import Lexical
+from pytest_engram.retrieval.okapi import Lexical
 
 
 class BM25:

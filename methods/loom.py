@@ -2,7 +2,7 @@
 
 Support, conflict and resolution are those of the design:
 
-- support: summed similarity to the mutual nearest neighbours (`pytest_engram.graph`);
+- support: summed similarity to the mutual nearest neighbours (`pytest_engram.retrieval.graph`);
 - conflict: two entries among the first `depth` of the dense ranking, similar over a threshold, different in content
   (`differ`: they name different values) and, by default, with the same subject, which a regular expression finds;
 - resolution: the stronger entry takes the better of the two ranks, the other is dropped; the list refills from the
@@ -13,7 +13,7 @@ stays, so that a conflict never costs both sides, and the outcome does not depen
 entry that stays takes the best rank of those that were dropped for it. Of equal support the earlier entry stays
 (nothing is overturned without more behind it), of equal times too the one that ranks better.
 
-All numbers come from `pytest_engram.calibrate`, which knows generated development data only.
+All numbers come from `pytest_engram.development.calibrate`, which knows generated development data only.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_engram import devdata, graph
-from pytest_engram.calibrate import Settings, settings_for
+from pytest_engram.development import devdata
+from pytest_engram.development.calibrate import Settings, settings_for
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
+from pytest_engram.retrieval import graph
 
 CACHED_FROM = 256  # entries; below, computing support is quicker than reading it
 PROJECTED = 32  # dimensions of Loom, sampled: few enough that its neighbours differ between seeds

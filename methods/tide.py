@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_engram import devdata
-from pytest_engram.calibrate import Settings, settings_for
+from pytest_engram.development import devdata
+from pytest_engram.development.calibrate import Settings, settings_for
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 
 Walk: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_engram.encoders import EmbeddingStore, EncoderSpec
-    from pytest_engram.okapi import Lexical
+    from pytest_engram.encoding.encoders import EmbeddingStore, EncoderSpec
+    from pytest_engram.retrieval.okapi import Lexical
 
 Role: TypeAlias = Literal["experiment", "ablation", "control", "anchor"]
 ROLES: tuple[Role, ...] = ("experiment", "ablation", "control", "anchor")
@@ -132,7 +132,7 @@ class Bench:
 
     def lexical(self, texts: Sequence[str]) -> Lexical:
         """BM25 over `texts`, with the benchmark's own tokens and ties; from an index made ahead, where there is one."""
-        from pytest_engram.okapi import Lexical, Okapi
+        from pytest_engram.retrieval.okapi import Lexical, Okapi
 
         ahead = self._lexical(texts) if self._lexical else None
         if ahead is not None:
@@ -147,7 +147,7 @@ class Bench:
 
         `name` must hold every other parameter that the arrays depend on. Safe under many processes.
         """
-        from pytest_engram.encoders import cached_arrays
+        from pytest_engram.encoding.encoders import cached_arrays
 
         digest = hashlib.sha256()
         for part in (name, self._embeddings().spec.hash, *texts):
@@ -159,7 +159,7 @@ class Bench:
         """The questions of the source `name`, after the check that none of them is in a pilot set.
 
         Raises:
-            pytest_engram.rules.Violation: a question, or its normalised text, stands in a pilot set.
+            pytest_engram.asking.rules.Violation: a question, or its normalised text, stands in a pilot set.
         """
         if self._training is None:
             raise RuntimeError("this bench has no training data")

@@ -7,9 +7,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from pytest_engram import microtests
 from pytest_engram.memory import Entry
-from pytest_engram.suites import files
+from pytest_engram.suites import files, microtests
 from pytest_engram.suites.base import Question, Score
 
 

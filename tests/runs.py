@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_engram import runfolder
-from pytest_engram.runfolder import Run
-from pytest_engram.runlog import Outcome
-from pytest_engram.session import shipped_cases
+from pytest_engram.plugin.session import shipped_cases
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs.folder import Run
+from pytest_engram.runs.log import Outcome
 
 SEED = 20261008
 DEMO = shipped_cases() / "pilot" / "demo_fc.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 METHODS: dict[str, dict[str, Any]] = {
     "loom": {"label": "Loom", "role": "experiment", "stochastic": False},

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pytest_engram.cache import CacheError, cache_dir, cached_arrays
+from pytest_engram.basics.cache import CacheError, cache_dir, cached_arrays
 
 
 def never():

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
-from pytest_engram import calibrate, devdata
-from pytest_engram.calibrate import Settings
+from pytest_engram.asking.rules import Scored, Violation, check_training, fingerprint
+from pytest_engram.development import calibrate, devdata
+from pytest_engram.development.calibrate import Settings
 from pytest_engram.memory import Bench
-from pytest_engram.rules import Scored, Violation, check_training, fingerprint
 
 ROOT = Path(__file__).parents[1]
 OUTCOME = json.loads(calibrate.OUTCOME.read_text(encoding="utf-8"))
@@ -123,7 +123,7 @@ def test_the_names_test_is_worth_having_on_development_data(encoder: dict[str, d
 def test_f1_and_the_best_thresholds_can_be_had_again(bge: Path) -> None:
     from sklearn.metrics import f1_score
 
-    from pytest_engram.encoders import EmbeddingStore, cache_dir, resolve
+    from pytest_engram.encoding.encoders import EmbeddingStore, cache_dir, resolve
     from pytest_engram.methods import loom
 
     store = EmbeddingStore(resolve(str(bge), None), cache_dir())

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_engram import microtests
-from pytest_engram.microtests.background import people
-from pytest_engram.microtests.suite import CaseSuite, MicroSuite
-from pytest_engram.suites import files
+from pytest_engram.suites import files, microtests
+from pytest_engram.suites.microtests.background import people
+from pytest_engram.suites.microtests.suite import CaseSuite, MicroSuite
 
 CASES = Path(__file__).parent.parent / "cases" / "micro"
 FILES = sorted(CASES.glob("*.yaml"))

@@ -14,7 +14,7 @@ import pytest
 import runs
 from click.testing import CliRunner, Result
 
-from pytest_engram.cli import main
+from pytest_engram.cli.commands import main
 
 COMMANDS = ("compare", "doctor", "init", "merge", "register", "report", "verify")
 
@@ -45,7 +45,7 @@ def test_the_examples_are_valid_command_lines(name: str) -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = "import sys; from pytest_engram.cli import main; main(['--help'], standalone_mode=False); "
+    code = "import sys; from pytest_engram.cli.commands import main; main(['--help'], standalone_mode=False); "
     code += "print([m for m in ('pytest', 'numpy', 'yaml', 'pydantic', 'torch', 'jinja2') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -53,7 +53,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_shell_completion_is_click_s() -> None:
     environment = os.environ | {"_ENGRAM_COMPLETE": "bash_complete", "COMP_WORDS": "engram ver", "COMP_CWORD": "1"}
-    code = "from pytest_engram.cli import main; main(prog_name='engram')"
+    code = "from pytest_engram.cli.commands import main; main(prog_name='engram')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.split() == ["plain,verify"]
 

@@ -9,9 +9,9 @@ import pytest
 import runs
 from scipy.stats import binomtest
 
-from pytest_engram import compare
 from pytest_engram.report import comparison
-from pytest_engram.runfolder import Run
+from pytest_engram.review import compare
+from pytest_engram.runs.folder import Run
 
 
 def asked(values: dict[str, float | None], folder: str = "run", method: str = "loom", **more: Any) -> Run:

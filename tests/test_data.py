@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_engram import data
+from pytest_engram.suites import locations as data
 from pytest_engram.suites.base import NotRun
 
 SPLIT = data.HubSplit("ai-hyz/MemoryAgentBench", "Conflict_Resolution")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from micro import load
 
-from pytest_engram.microtests.winners import RULES
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.microtests.winners import RULES
 
 PAGE = (Path(__file__).parent.parent / "docs" / "own-case.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if block.startswith("engram:")]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_engram import doctor
-from pytest_engram.longmemeval import demo
+from pytest_engram.cli import doctor
+from pytest_engram.suites.longmemeval import demo
 
 
 @pytest.fixture(autouse=True)

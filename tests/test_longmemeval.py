@@ -16,14 +16,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pytest_engram import devdata, rules
-from pytest_engram.longmemeval import demo, parse, protocol, store
-from pytest_engram.longmemeval.protocol import Session, document_ids
-from pytest_engram.longmemeval.suite import SessionSuite
+from pytest_engram.asking import rules
+from pytest_engram.development import devdata
 from pytest_engram.memory import Bench
 from pytest_engram.methods.bm25 import BM25
-from pytest_engram.suites import demo_sessions, files, longmemeval, pilots
+from pytest_engram.suites import demo_sessions, files, pilots
 from pytest_engram.suites.base import NotRun, SuiteError
+from pytest_engram.suites.longmemeval import demo, parse, protocol, store
+from pytest_engram.suites.longmemeval import source as longmemeval
+from pytest_engram.suites.longmemeval.protocol import Session, document_ids
+from pytest_engram.suites.longmemeval.suite import SessionSuite
 
 CASES = Path(__file__).parents[1] / "cases" / "pilot"
 
@@ -452,7 +454,7 @@ def test_the_file_is_looked_for_under_its_names(tmp_path: Path) -> None:
 def test_data_that_cannot_be_had_is_said_with_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     spec, path = shipped("lme_s")
-    monkeypatch.setattr("pytest_engram.data._unreachable", lambda _: "the hub could not be reached")
+    monkeypatch.setattr("pytest_engram.suites.locations._unreachable", lambda _: "the hub could not be reached")
     with pytest.raises(NotRun, match=r"Cure: give --engram-data DIR with DIR/longmemeval/longmemeval_s_cleaned\.json"):
         longmemeval.prepare(spec, tmp_path)
     made = longmemeval.load(spec, path, None)

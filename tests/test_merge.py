@@ -12,9 +12,10 @@ import runs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram import merge, runfolder
-from pytest_engram.runfolder import Run
-from pytest_engram.runlog import Outcome
+from pytest_engram.review import merge
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs.folder import Run
+from pytest_engram.runs.log import Outcome
 
 WHOLE = [runs.outcome(f"q{i}", float(i % 2), method) for i in range(6) for method in ("dense", "loom")]
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram.calibrate import Settings
-from pytest_engram.encoders import EmbeddingStore, cache_dir, resolve
+from pytest_engram.development.calibrate import Settings
+from pytest_engram.encoding.encoders import EmbeddingStore, cache_dir, resolve
+from pytest_engram.judging.metrics import answer_at
 from pytest_engram.memory import Bench, Entry
 from pytest_engram.methods import bm25, dense, loom, tide
-from pytest_engram.metrics import answer_at
 
 LOOMS = [loom.Loom, loom.LoomRecency, loom.LoomNoRegex, loom.LoomDistinct, loom.LoomSampled]
 RESOLVERS = [*LOOMS, tide.Tide]

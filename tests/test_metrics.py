@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram import metrics
+from pytest_engram.judging import metrics
 
 SHARED = Path(__file__).parents[1] / "../shared/data"
 

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from micro import KeepsAll, load, run
 from scipy.stats import percentileofscore
 
-from pytest_engram import microtests
 from pytest_engram.memory import Entry
-from pytest_engram.microtests import relations
-from pytest_engram.microtests.family_hub import percentile
-from pytest_engram.suites import demo_fc, facts, files
+from pytest_engram.suites import demo_fc, facts, files, microtests
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.microtests import relations
+from pytest_engram.suites.microtests.family_hub import percentile
 
 CASES = Path(__file__).parent.parent / "cases"
 

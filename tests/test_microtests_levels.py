@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from micro import load
 
-from pytest_engram.microtests.levels import Filled, Level, slug
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.microtests.levels import Filled, Level, slug
 
 SMALL = """\
     engram: micro

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from test_cases_micro import FILES
 
-from pytest_engram.microtests import schema
+from pytest_engram.suites.microtests import schema
 
 SHIPPED = json.loads(schema.PATH.read_text(encoding="utf-8"))
 PILOTS = sorted((Path(__file__).parent.parent / "cases" / "pilot").glob("*.yaml"))
@@ -23,7 +23,7 @@ def problems(data: Any) -> list[str]:
 
 
 def test_it_is_up_to_date() -> None:
-    cure = "run `python -m pytest_engram.microtests.schema`"
+    cure = "run `python -m pytest_engram.suites.microtests.schema`"
     assert schema.PATH.read_text(encoding="utf-8") == schema.text(), cure
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.microtests.winners import RULES, Backing, correct, outcome
+from pytest_engram.suites.microtests.winners import RULES, Backing, correct, outcome
 
 counts = st.integers(0, 50)
 backings = st.builds(Backing, counts, counts, st.booleans(), st.sampled_from(["belief", "update", None]))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-from pytest_engram.okapi import Okapi
+from pytest_engram.retrieval.okapi import Okapi
 
 # Few words, so that they repeat and stand in more than half of the documents, where rank-bm25 floors their idf.
 WORDS = st.sampled_from(["the", "a", "of", "", "ø", "日本", "x" * 300, "\ud800", "\U0001f600"]) | st.text(max_size=2)
@@ -76,7 +76,7 @@ def okapi_alone(documents: list[list[str]], query: list[str]) -> NDArray[np.floa
 @settings(deadline=None)
 def test_build_split_is_build_of_texts_split_at_each_space(texts: list[str], batch: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytest_engram.okapi._BATCH", batch)
+        patch.setattr("pytest_engram.retrieval.okapi._BATCH", batch)
         split = Okapi.build_split(iter(texts)).to_arrays()
     expected = Okapi.build(text.split(" ") for text in texts).to_arrays()
     assert split.keys() == expected.keys()

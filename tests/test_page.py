@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_engram.report import page, questions
 from pytest_engram.report.aggregate import aggregate
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 HOSTILE = (
     "<script>boom()</script><!-- \"quoted\" 'single' & </style> \u202eRTL \u2028 \u2029 ]]> {{ 7*7 }} "

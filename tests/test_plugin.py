@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_engram import session as engram_session
+from pytest_engram.plugin import session as engram_session
 
 SHIPPED = engram_session.shipped_cases()
 
@@ -311,7 +311,9 @@ def pytest_sessionstart():
     run.stdout.fnmatch_lines(["interrupted while the report was written; `engram report reports/latest` writes it"])
     assert "Traceback" not in run.stdout.str() + run.stderr.str()
     assert len(log(project)) == 6
-    again = project.run(sys.executable, "-c", "from pytest_engram.cli import main; main()", "report", "reports/latest")
+    again = project.run(
+        sys.executable, "-c", "from pytest_engram.cli.commands import main; main()", "report", "reports/latest"
+    )
     assert again.ret == 0, again.stderr.str()
     assert {row["status"] for row in results(project)["rows"] if row["metric"] == "answer@10"} == {"ok"}
 
@@ -717,7 +719,7 @@ def test_a_damaged_cache_is_made_anew(
 
 def test_loading_the_plugin_imports_nothing_heavy() -> None:
     code = (
-        "import sys, pytest_engram.plugin\n"
+        "import sys, pytest_engram.plugin.hooks\n"
         "print([m for m in ('numpy', 'scipy', 'yaml', 'pydantic', 'torch', 'sklearn', 'matplotlib', 'jinja2',"
         " 'pyarrow', 'datasets', 'click', 'tqdm') if m in sys.modules])"
     )

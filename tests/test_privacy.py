@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_engram.privacy import public
+from pytest_engram.basics.privacy import public
 
 
 @pytest.mark.parametrize(

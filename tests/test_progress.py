@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pytest_engram import progress as module
-from pytest_engram.progress import progress
+from pytest_engram.basics import progress as module
+from pytest_engram.basics.progress import progress
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_engram import prompts
+from pytest_engram.reading import prompts
 
 # From the benchmark's own data card: the sha256 of utils/templates.py's texts for FactConsolidation.
 RAG_AGENT = "ca4ea130355adab357ce8cd00bb11c1cdbe7cb945454764a66f1ac7f692f501d"
@@ -164,6 +164,8 @@ def test_the_answer_is_what_follows_answer_else_the_text(text: str, answer: str)
 def test_nothing_heavy_is_imported() -> None:
     import subprocess
 
-    code = "import sys, pytest_engram.prompts; print({'numpy', 'yaml', 'openai', 'pydantic'} & set(sys.modules))"
+    code = (
+        "import sys, pytest_engram.reading.prompts; print({'numpy', 'yaml', 'openai', 'pydantic'} & set(sys.modules))"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "set()"

@@ -19,14 +19,14 @@ from endpoint import Endpoint, Reply, completion, failure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram import readers
-from pytest_engram.completions import Outage
+from pytest_engram import reading as readers
 from pytest_engram.memory import Entry
-from pytest_engram.readers import ReaderError, ReaderSpec, ReaderUnavailable
-from pytest_engram.readers import openai as openai_reader
-from pytest_engram.readers.newest import Newest, content_words
-from pytest_engram.readers.openai import OpenAIReader, Secret
-from pytest_engram.runlog import Outcome
+from pytest_engram.reading import ReaderError, ReaderSpec, ReaderUnavailable
+from pytest_engram.reading import openai as openai_reader
+from pytest_engram.reading.completions import Outage
+from pytest_engram.reading.newest import Newest, content_words
+from pytest_engram.reading.openai import OpenAIReader, Secret
+from pytest_engram.runs.log import Outcome
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
 FACTS = [Entry("3", "3. The capital of Avaria is Oslo.", 3.0), Entry("9", "9. The capital of Avaria is Rome.", 9.0)]
@@ -612,7 +612,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """Five of the demo's questions, a method for them, and a cache of its own."""
     import yaml
 
-    from pytest_engram.session import shipped_cases
+    from pytest_engram.plugin.session import shipped_cases
 
     monkeypatch.setenv("ENGRAM_CACHE", str(pytester.path / "cache"))
     suite = yaml.safe_load((shipped_cases() / "pilot" / "demo_fc.yaml").read_text())

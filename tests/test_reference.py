@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.readme import REFERENCE
-from pytest_engram import runfolder
 from pytest_engram.report import FILES
+from pytest_engram.runs import folder as runfolder
 
 # Whose version decides how a file looks; numbers come from none of them.
 DRAWN_BY = {"intervals.svg": "matplotlib", "flip_points.svg": "matplotlib", "results.html": "matplotlib"}

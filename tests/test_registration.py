@@ -10,9 +10,9 @@ import pytest
 from micro import load
 from test_microtests_levels import SMALL
 
-from pytest_engram import registration
-from pytest_engram.microtests import winners
+from pytest_engram.judging import registration
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.microtests import winners
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from pytest_engram import report, runlog
+from pytest_engram import report
 from pytest_engram.report import tables
 from pytest_engram.report.aggregate import aggregate
 from pytest_engram.report.screen import render as terminal
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs import log as runlog
+from pytest_engram.runs.log import Outcome
 
 METHODS = {
     "loom": {"label": "Loom", "role": "experiment", "stochastic": False},

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.memory import Dropped
-from pytest_engram.rules import (
+from pytest_engram.asking.rules import (
     Scored,
     Violation,
     check_ids,
@@ -22,6 +21,7 @@ from pytest_engram.rules import (
     fingerprint,
     normalise,
 )
+from pytest_engram.memory import Dropped
 
 KNOWN = {str(n): n for n in range(50)}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import runs
 
-from pytest_engram import runfolder, runlog
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs import log as runlog
 
 
 def test_what_is_written_is_read_again_with_half_a_surrogate_pair_too(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 import runs
 from click.testing import CliRunner
 
-from pytest_engram import cli, runfolder, runlog
+from pytest_engram.cli import commands as cli
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs import log as runlog
 
 RUBBISH: tuple[Any, ...] = (None, 3, "x", [3], [{}], {"a": 1}, {"a": {"b": 1}}, -1, 10**30, float("nan"))
 

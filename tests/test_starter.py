@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import runs
 
-from pytest_engram import starter
+from pytest_engram.cli import starter
 
 
 def run(folder: Path, command: str) -> str:

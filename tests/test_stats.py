@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.stats import contingency_tables, multitest, power, proportion
 
-from pytest_engram import stats
+from pytest_engram import statistics as stats
 
 BITS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=60)
 
@@ -206,7 +206,7 @@ def test_smallest_mean_difference_equals_statsmodels(n: int) -> None:
 
 
 def test_importing_it_leaves_scipy_alone() -> None:
-    code = "import sys, pytest_engram.stats; sys.exit('scipy' in sys.modules)"
+    code = "import sys, pytest_engram.statistics; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram.metrics import answer_at, normalise
-from pytest_engram.rules import fingerprint
+from pytest_engram.asking.rules import fingerprint
+from pytest_engram.judging.metrics import answer_at, normalise
 from pytest_engram.suites import demo_fc, factconsolidation, facts, files, pilots
 from pytest_engram.suites.base import NotRun
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram import data as locations
-from pytest_engram.rules import Violation, check_training, fingerprint
-from pytest_engram.suites import factconsolidation, facts, files, pilots
+from pytest_engram.asking.rules import Violation, check_training, fingerprint
+from pytest_engram.suites import factconsolidation, facts, files, locations, pilots
 from pytest_engram.suites.base import NotRun, SuiteError
 
 CASES = Path(__file__).parents[1] / "cases" / "pilot"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_engram.rules import Scored
+from pytest_engram.asking.rules import Scored
 from pytest_engram.suites import pilots
 from pytest_engram.suites.base import SuiteError
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import runs
 
-from pytest_engram import runfolder
-from pytest_engram.verify import Finding, verify
+from pytest_engram.review.verify import Finding, verify
+from pytest_engram.runs import folder as runfolder
 
 
 def findings(folder: Path, **more: Any) -> list[Finding]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_engram.runlog import Outcome
+    from pytest_engram.runs.log import Outcome
 
 FILES = (
     "results.json",

@@ -72,12 +72,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_engram import stats
+from pytest_engram import statistics as stats
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
 from pytest_engram.report.log import Log, Measured, wilson
 from pytest_engram.report.published import published
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 Row = dict[str, Any]
 

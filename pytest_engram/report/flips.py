@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from pytest_engram import stats
+from pytest_engram import statistics as stats
 from pytest_engram.report.log import DECIDED, Log, wilson
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 Row = dict[str, Any]
 

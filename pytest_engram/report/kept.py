@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.cache import cache_dir
+from pytest_engram.basics.cache import cache_dir
 
 PLOTS = 32  # that are kept; the oldest go
 _SHOWN = ("suites", "rows", "curves")  # of the results: all that `plots` looks at

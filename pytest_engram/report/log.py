@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pytest_engram import stats
-from pytest_engram.rules import covers
-from pytest_engram.runlog import BINARY, Outcome
+from pytest_engram import statistics as stats
+from pytest_engram.asking.rules import covers
+from pytest_engram.runs.log import BINARY, Outcome
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from pytest_engram.report import questions, wording
 from pytest_engram.report.captions import registered
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 HERE = Path(__file__).parent
 LIMIT = 9_000_000  # bytes of data and plots; the page stays under 10 MB
@@ -97,7 +97,7 @@ def templates() -> jinja2.Environment:
 
 def _compiled() -> jinja2.BytecodeCache | None:
     """Where the compiled template is kept between runs; None where nothing can be kept."""
-    from pytest_engram.cache import cache_dir
+    from pytest_engram.basics.cache import cache_dir
 
     folder = cache_dir() / "templates"
     try:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_engram import stats
+from pytest_engram import statistics as stats
 from pytest_engram.report.log import Log, Measured
 
 if TYPE_CHECKING:

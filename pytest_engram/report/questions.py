@@ -27,9 +27,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_engram.metrics import normalise
+from pytest_engram.judging.metrics import normalise
 from pytest_engram.report.wording import UNPRINTABLE
-from pytest_engram.runlog import Outcome
+from pytest_engram.runs.log import Outcome
 
 # Without the characters that JSON or HTML would have to escape.
 PLACES = "".join(chr(code) for code in range(48, 127) if chr(code) not in "<>\\`")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pydantic import BaseModel
 
-    from pytest_engram.okapi import Lexical
+    from pytest_engram.retrieval.okapi import Lexical
 
 
 class NotRun(Exception):

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from pytest_engram.cache import CacheError
-from pytest_engram.longmemeval import demo, store
-from pytest_engram.longmemeval.parse import record
-from pytest_engram.longmemeval.suite import SessionSpec, SessionSuite
+from pytest_engram.basics.cache import CacheError
 from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.longmemeval import demo, store
+from pytest_engram.suites.longmemeval.parse import record
+from pytest_engram.suites.longmemeval.suite import SessionSpec, SessionSuite
 
 
 class Spec(SessionSpec):

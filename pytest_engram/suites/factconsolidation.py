@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from pytest_engram import data as locations
 from pytest_engram.memory import TrainingQuestion
+from pytest_engram.suites import locations
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, FactSuite, keep, parse_facts, read_kept
 

@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from pytest_engram import metrics, rules
+from pytest_engram.asking import rules
+from pytest_engram.judging import metrics
 from pytest_engram.memory import Entry
 from pytest_engram.suites.base import NotRun, Probe, Question, Score, Suite
 
@@ -128,7 +129,7 @@ def keep(row: FactRow) -> Path:
     """
     from filelock import FileLock
 
-    from pytest_engram.cache import cache_dir
+    from pytest_engram.basics.cache import cache_dir
 
     record = json.dumps(row).encode()
     path = cache_dir() / "suites" / f"{hashlib.sha256(record).hexdigest()[:32]}.json"

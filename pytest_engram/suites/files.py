@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 SUFFIXES = {".yaml", ".yml"}
+SOURCES = {name: name for name in ("demo_fc", "demo_sessions", "factconsolidation")} | {
+    "longmemeval": "longmemeval.source"
+}
 _MARK = re.compile(rb"^(?:\xef\xbb\xbf)?(?:engram|'engram'|\"engram\")\s*:", re.MULTILINE)
 
 Location = tuple[str | int, ...]
@@ -246,10 +249,9 @@ def source(name: str) -> Any:
     """
     if name not in sources():
         raise KeyError(name)
-    return import_module(f"pytest_engram.suites.{name}")
+    return import_module(f"pytest_engram.suites.{SOURCES[name]}")
 
 
 def sources() -> list[str]:
     """Names of all data sources."""
-    shared = {"__init__", "base", "facts", "files", "pilots"}
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in shared)
+    return sorted(SOURCES)

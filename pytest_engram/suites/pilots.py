@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.rules import Scored, fingerprint
+from pytest_engram.asking.rules import Scored, fingerprint
 from pytest_engram.suites import files
 from pytest_engram.suites.base import SuiteError
 

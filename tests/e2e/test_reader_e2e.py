@@ -15,7 +15,7 @@ import pytest
 import yaml
 from server import MODEL, Server, missing
 
-from pytest_engram.session import shipped_cases
+from pytest_engram.plugin.session import shipped_cases
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 

@@ -1,0 +1,1 @@
+"""Questions to memories: what was recalled, under the rules. No gold is here."""

@@ -1,0 +1,79 @@
+"""Rule 2: what a method learns from is disjoint from every pilot set, by question id and by normalised text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_engram.asking.rules import Scored, Violation, check_training, fingerprint
+from pytest_engram.memory import Method, TrainingQuestion
+from pytest_engram.suites import files
+from pytest_engram.suites.base import NotRun, Suite
+
+
+def split(name: str, data: Path | None, scored: Sequence[Scored]) -> list[TrainingQuestion]:
+    """The questions of the source `name`, such as "factconsolidation_mh_32k".
+
+    Raises:
+        Violation: one of them is scored somewhere.
+        NotRun: they can't be had.
+        ValueError: no data source has such questions.
+    """
+    questions = _questions(name, data)
+    check_training(f"training split {name}", questions, scored)
+    return questions
+
+
+def refusal(method: Method, data: Path | None, scored: Sequence[Scored]) -> str | None:
+    """Why a method may not be scored, else None."""
+    if not method.trained_on:
+        return None
+    try:
+        check_training(method.name, _expand(method, data), scored)
+    except Violation as broken:
+        return str(broken)
+    except (NotRun, ValueError) as reason:
+        # What can't be checked is not taken on trust.
+        return f"{method.name}: no training on scored data: what it was trained on can't be checked: {reason}"
+    return None
+
+
+def _expand(method: Method, data: Path | None) -> Iterable[Any]:
+    for learnt in method.trained_on:
+        if isinstance(learnt, str) and _source_of(learnt):
+            yield from _questions(learnt, data)
+        else:
+            yield learnt
+
+
+def _source_of(name: str) -> Any:
+    for source in files.sources():
+        if name.startswith(source):
+            module = files.source(source)
+            if hasattr(module, "training"):
+                return module
+    return None
+
+
+def _questions(name: str, data: Path | None) -> list[TrainingQuestion]:
+    source = _source_of(name)
+    if source is None:
+        known = ", ".join(s for s in files.sources() if hasattr(files.source(s), "training"))
+        raise ValueError(f"no data source has questions named {name!r}; known are the rows of {known}")
+    questions: list[TrainingQuestion] = source.training(name, data)
+    return questions
+
+
+def scored(places: Iterable[Path], suites: Iterable[Suite]) -> list[Scored]:
+    """The questions of every pilot set among the files and under the folders, and of those that are loaded.
+
+    A pilot set whose texts nobody could commit is compared by its texts as well, once it is loaded.
+    """
+    from pytest_engram.suites import pilots
+
+    known = pilots.scored(places)
+    for suite in suites:
+        if suite.kind == "pilot":
+            known += [Scored(suite.name, q.id, fingerprint(q.query)) for q in suite.questions if q.query]
+    return known

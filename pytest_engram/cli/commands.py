@@ -1,0 +1,358 @@
+"""The command line: what is done with runs after they ran, and what helps to begin.
+
+Every command imports what it needs when it is called, so that `engram --help` is instant.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+_RUN = click.Path(path_type=Path, exists=True)
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    envvar="ENGRAM_DATA",
+    help="A local copy of the benchmarks, as `--engram-data` takes it (environment: ENGRAM_DATA).",
+)
+
+
+def _after(one: str | None, *examples: str) -> str:
+    """What stands below a command's options: its exit codes, `one` for the code 1, and examples."""
+    codes = ["0  all is well"] + [f"1  {one}"] * (one is not None)
+    codes.append("2  it could not be done: a wrong option, a file that can't be read, a refusal")
+    # \b: lines that click must not join.
+    parts = [
+        ["\b", "Exit codes:", *(f"  {code}" for code in codes)],
+        ["\b", "Examples:", *(f"  {e}" for e in examples)],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+class _Group(click.Group):
+    """Tells in one line, with exit code 2, what a user can cause; all else is our fault, and keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort, click.ClickException):
+            raise
+        except Exception as error:
+            if not isinstance(error, BrokenPipeError) and _is_the_users(error):  # click ends quietly at a closed pipe
+                raise _Told(str(error)) from None
+            raise
+
+
+class _Told(click.ClickException):
+    exit_code = 2
+
+
+def _is_the_users(error: Exception) -> bool:
+    from pytest_engram.basics import cache
+    from pytest_engram.judging import registration
+    from pytest_engram.review import compare, merge
+    from pytest_engram.runs import folder as runfolder
+    from pytest_engram.runs import log as runlog
+    from pytest_engram.suites.base import NotRun, SuiteError
+
+    return isinstance(
+        error,
+        (
+            cache.CacheError,
+            compare.Incomparable,
+            merge.Refused,
+            registration.LockError,
+            runfolder.RunError,
+            runlog.LogError,
+            NotRun,
+            OSError,
+            SuiteError,
+        ),
+    )
+
+
+_COMPLETION = """\b
+Shell completion, for bash (zsh and fish likewise):
+  eval "$(_ENGRAM_COMPLETE=bash_source engram)"
+"""
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_COMPLETION)
+@click.version_option(package_name="pytest-engram", prog_name="engram")
+def main() -> None:
+    """Runs of pytest-engram: their reports, comparisons and checks.
+
+    A run itself is `pytest --engram-method=loom -n auto`; it leaves its report in reports/latest. A RUN is such a
+    folder, or the items.jsonl in it.
+    """
+
+
+@main.command(epilog=_after(None, "engram report reports/latest", "engram report reports/latest/items.jsonl -o tables"))
+@click.argument("run", type=_RUN)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Write there [default: the run]."
+)
+def report(run: Path, output: Path | None) -> None:
+    """Write the tables of a run again.
+
+    All tables, plots and the page of RUN are computed from its log and manifest, and are the same byte for byte.
+    """
+    from pytest_engram import report as reports
+    from pytest_engram.runs import folder as runfolder
+
+    found = runfolder.read(run, killed=True)
+    folder = output or found.folder
+    written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts)
+    for name in runfolder.SOURCES:
+        if (found.folder / name).is_file() and not (folder / name).exists():
+            (folder / name).write_bytes((found.folder / name).read_bytes())
+    for path in written:
+        click.echo(str(path))
+
+
+@main.command(
+    epilog=_after(
+        "some method is significantly worse on some metric (p < 0.05, Holm-adjusted over all tests)",
+        "engram compare reports/main reports/latest",
+        "engram compare reports/latest reports/latest --method dense:loom",
+        "engram compare reports/main reports/latest -o changes.html",
+    )
+)
+@click.argument("earlier", type=_RUN)
+@click.argument("later", type=_RUN)
+@click.option(
+    "-m", "--method", "methods", multiple=True, metavar="NAME|EARLIER:LATER", help="Only this one; repeatable."
+)
+@click.option("--anyway", is_flag=True, help="Compare though data, k or encoder differ.")
+@click.option(
+    "-f",
+    "--format",
+    "style",
+    type=click.Choice(["terminal", "markdown", "html", "json"]),
+    help="[default: by the ending of -o, else terminal]",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False, writable=True), help="Write to this file."
+)
+def compare(
+    earlier: Path, later: Path, methods: tuple[str, ...], anyway: bool, style: str | None, output: Path | None
+) -> None:
+    """Pair two runs, question by question.
+
+    What got better in LATER, what got worse? 0/1 metrics are tested by the exact McNemar test, all others by the paired
+    bootstrap. Runs on different data, with another k or another encoder are not compared.
+    """
+    from pytest_engram.review import compare as comparing
+    from pytest_engram.runs import folder as runfolder
+
+    pairs = [(name.partition(":")[0], name.partition(":")[2] or name.partition(":")[0]) for name in methods]
+    try:
+        found = comparing.compare(runfolder.read(earlier), runfolder.read(later), pairs, anyway=anyway)
+    except comparing.Incomparable as refusal:
+        raise _Told(f"not compared: {refusal}" + ("" if anyway else "; --anyway compares all the same")) from None
+    endings = {".md": "markdown", ".html": "html", ".json": "json"}
+    text = _rendered(found, style or endings.get(output.suffix if output else "", "terminal"), output is None)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(text.encode("utf-8", "backslashreplace"))
+        click.echo(str(output))
+    if any(row["difference"] < 0 and row["p_holm"] < 0.05 for row in found["rows"]):
+        sys.exit(1)
+
+
+def _rendered(found: dict[str, Any], style: str, on_screen: bool) -> str:
+    import json
+    import shutil
+
+    from pytest_engram.report import comparison
+
+    if style == "json":
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    if style == "markdown":
+        return comparison.to_markdown(found)
+    if style == "html":
+        return comparison.to_html(found)
+    width = shutil.get_terminal_size().columns
+    return comparison.to_terminal(found, width, colour=on_screen and sys.stdout.isatty())
+
+
+@main.command(
+    epilog=_after(
+        "items are missing: the run is written, and marked as incomplete", "engram merge parts/* -o reports/latest"
+    )
+)
+@click.argument("parts", nargs=-1, required=True, type=_RUN)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder of the whole run.",
+)
+def merge(parts: tuple[Path, ...], output: Path) -> None:
+    """Make one run of several parts.
+
+    PARTS ran on several machines, or one after the other. They must agree in version, k, seeds, methods,
+    encoder, reader, commit, suite files and data. An item that stands in several parts must have one outcome.
+    """
+    from pytest_engram.review import merge as merging
+    from pytest_engram.runs import folder as runfolder
+
+    found = merging.merge([runfolder.read(part) for part in parts])
+    runfolder.write(output, found.outcomes, found.manifest, found.texts)
+    click.echo(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
+    _list("in several parts, with the same outcome", found.doubled)
+    _list("missing", found.missing)
+    if found.missing:
+        sys.exit(1)
+
+
+def _list(what: str, items: list[str], shown: int = 10) -> None:
+    if items:
+        click.echo(f"{what}: {len(items)}")
+        for item in items[:shown]:
+            click.echo(f"  {item}")
+        if len(items) > shown:
+            click.echo(f"  and {len(items) - shown} more")
+
+
+@main.command(
+    epilog=_after(
+        "something does not agree",
+        "engram verify reports/reference",
+        "engram verify reports/latest --cases my_cases --data ~/benchmarks",
+    )
+)
+@click.argument("run", type=_RUN)
+@click.option(
+    "--cases",
+    multiple=True,
+    type=_RUN,
+    help="Suite files and folders, where they are not the shipped ones; repeatable.",
+)
+@_DATA
+@click.option("-q", "--quiet", is_flag=True, help="Only what does not agree, and the last line.")
+def verify(run: Path, cases: tuple[Path, ...], data: Path | None, quiet: bool) -> None:
+    """Check a run's hashes, tables and scores.
+
+    All of them are computed again, and what does not agree is told. Nothing is fetched: what can't be checked because a
+    suite, its data or the encoder is not here is listed as unchecked. Whether a method really returned the logged
+    ids, only another run can tell.
+    """
+    from collections import Counter
+
+    from pytest_engram.report.wording import plain
+    from pytest_engram.review import verify as verifying
+    from pytest_engram.runs import folder as runfolder
+
+    colours = {"agrees": "green", "differs": "red", "unchecked": "yellow"}
+    counts: Counter[str] = Counter()
+    for finding in verifying.verify(runfolder.read(run), cases, data):
+        counts[finding.status] += 1
+        if not quiet or finding.status == "differs":
+            status = click.style(f"{finding.status:9}", fg=colours[finding.status])
+            click.echo(f"{status}  {plain(f'{finding.what}: {finding.detail}')}")
+    told = {"agrees": "agree", "differs": "do not agree", "unchecked": "could not be checked"}
+    click.echo(", ".join(f"{counts[status]} {words}" for status, words in told.items() if counts[status]))
+    if counts["differs"]:
+        sys.exit(1)
+
+
+@main.command(epilog=_after(None, "engram init", "engram init ~/my-agent"))
+@click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
+def init(folder: Path) -> None:
+    """Begin: a memory and a case in FOLDER.
+
+    A conftest.py with a memory that works, and a case to run it on. Nothing is overwritten.
+    """
+    from pytest_engram.cli import starter
+
+    started = starter.start(folder)
+    for path in started.written:
+        click.echo(f"written  {path}")
+    for path in started.left:
+        click.echo(f"left     {path} (it was there)")
+    click.echo(f"\nNext:\n  {started.command}")
+
+
+@main.command(
+    epilog=_after("the default run could not work here", "engram doctor", "engram doctor --data ~/benchmarks")
+)
+@_DATA
+@click.option(
+    "--encoder",
+    default="auto",
+    envvar="ENGRAM_ENCODER",
+    show_default=True,
+    metavar="auto|NAME|PATH",
+    help="As `--engram-encoder` takes it (environment: ENGRAM_ENCODER).",
+)
+@click.option("--json", "as_json", is_flag=True, help="For scripts.")
+def doctor(data: Path | None, encoder: str, as_json: bool) -> None:
+    """Say what is here, and how to get the rest.
+
+    What is installed, cached, reachable and official, and what is odd in LongMemEval's files. Nothing is downloaded.
+    The hub is asked once, for five seconds at most.
+    """
+    from pytest_engram.cli import doctor as examining
+
+    colours = {"ok": "green", "note": "yellow", "bad": "red"}
+    checks: list[examining.Check] = []
+    for check in examining.examine(data, encoder):
+        if not as_json:
+            if not checks or checks[-1].section != check.section:
+                click.echo(click.style(check.section, bold=True))
+            click.echo(f"  {click.style(f'{check.status:4}', fg=colours[check.status])}  {check.what}: {check.detail}")
+            if check.cure:
+                click.echo(f"        cure: {check.cure}")
+        checks.append(check)
+    bad = [check.what for check in checks if check.status == "bad"]
+    if as_json:
+        import json
+
+        click.echo(json.dumps(examining.table(checks), indent=1, ensure_ascii=False))
+    else:
+        verdict = (
+            f"A run can't work: {', '.join(bad)}." if bad else "`pytest --engram-method=loom -n auto` can run here."
+        )
+        click.echo(f"\n{verdict}")
+    if bad:
+        sys.exit(1)
+
+
+@main.command(
+    epilog=_after(
+        "with --check: a suite is not registered, or was changed since",
+        "engram register cases/micro",
+        "engram register --check",
+    )
+)
+@click.argument("paths", nargs=-1, type=_RUN)
+@click.option(
+    "--lock", type=click.Path(path_type=Path, dir_okay=False), help="The lock file [default: the nearest engram.lock]."
+)
+@click.option("--check", is_flag=True, help="Write nothing; say whether all are as registered.")
+def register(paths: tuple[Path, ...], lock: Path | None, check: bool) -> None:
+    """Fix what micro-tests expect, before a run.
+
+    The hashes of case file, rule and code are written to engram.lock, which you commit. PATHS are suite files and
+    folders, by default this folder. Reports then say of a suite whether it was registered before the run, or what was
+    changed since.
+    """
+    from pytest_engram.judging import registration
+
+    places = paths or (Path(),)
+    found = registration.statuses(places) if check else registration.register(places, lock)
+    for path, status in found:
+        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        fresh = not check and status != registration.BEFORE
+        click.echo(f"{shown}: {f'registered ({status})' if fresh else status}")
+    if not found:
+        raise _Told(f"no micro-test suite under {', '.join(map(str, places))}")
+    if check and any(status != registration.BEFORE for _, status in found):
+        sys.exit(1)

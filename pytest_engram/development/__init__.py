@@ -1,0 +1,1 @@
+"""Generated development data, and what is chosen on it."""

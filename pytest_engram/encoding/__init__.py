@@ -1,0 +1,1 @@
+"""Texts to vectors: which encoder, from where, and embeddings that are kept."""

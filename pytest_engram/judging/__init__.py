@@ -1,0 +1,1 @@
+"""Gold and run log to verdicts. No memory is asked here, and no table made."""

@@ -1,0 +1,120 @@
+"""The benchmarks' own metrics: LongMemEval's recall and NDCG, MemoryAgentBench's SubEM, and the answer in the top k."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NAME = re.compile(r"([a-z][a-z0-9_]*)(?:@([1-9][0-9]*))?")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+
+
+def parse(name: str) -> tuple[str, int | None]:
+    """The parts of a metric's name: "recall_any@5" gives ("recall_any", 5), "subem" gives ("subem", None).
+
+    Raises:
+        ValueError: it is no such name.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r} is no metric's name: write it like recall_any@5 or subem")
+    return match[1], int(match[2]) if match[2] else None
+
+
+def recall_any(ids: Sequence[str], gold: Collection[str], k: int) -> float:
+    """1.0 where any of the gold ids is among the first `k` ids, else 0.0; 0.0 without gold.
+
+    LongMemEval (Wu et al., ICLR 2025), `recall_any` of its retrieval evaluation.
+    """
+    return float(not set(gold).isdisjoint(_first(ids, k)))
+
+
+def recall_all(ids: Sequence[str], gold: Collection[str], k: int) -> float:
+    """1.0 where all of the gold ids are among the first `k` ids, else 0.0; 1.0 without gold, as in the official code.
+
+    LongMemEval (Wu et al., ICLR 2025), `recall_all` of its retrieval evaluation.
+    """
+    return float(set(gold).issubset(_first(ids, k)))
+
+
+def ndcg_any(ids: Sequence[str], gold: Collection[str], k: int, haystack: Iterable[str] | None = None) -> float:
+    """LongMemEval's NDCG: `DCG = rel_1 + sum_{i=2}^{k} rel_i / log2(i)`, over the DCG of the best possible order.
+
+    Not the textbook's: the second place is discounted by log2(2) = 1, so it costs nothing. A relevance is 0 or 1. The
+    ideal order sorts the relevance of every entry of the haystack, an id that stands in it twice counting twice.
+
+    Args:
+        ids: official ids in ranked order.
+        gold: the relevant ids; one that stands in the haystack several times may be repeated as often.
+        k: cut-off of both sums.
+        haystack: the official ids of all entries, with their repetitions. Without it, the haystack is taken to be the
+            smallest that holds `ids` and `gold`: the same value, where `ids` is the whole ranking, or at least `k`
+            of it with `gold` repeated as in the haystack.
+
+    Returns:
+        0.0 to 1.0; 0.0 where the haystack has no gold.
+    """
+    relevant = set(gold)
+    found = [id_ in relevant for id_ in _first(ids, k)]
+    if haystack is None:
+        returned = Counter(ids)
+        returned.subtract(gold)
+        missing = [id_ for id_, count in returned.items() for _ in range(-count)]
+        haystack = [*ids, *missing]
+    ideal = _dcg(sorted((id_ in relevant for id_ in haystack), reverse=True)[:k])
+    return float(_dcg(found) / ideal) if ideal else 0.0
+
+
+def _dcg(relevances: Sequence[bool]) -> np.float64:
+    # The zeros matter too: numpy's order of summation, and so the last digit, depends on the array's length.
+    gains: NDArray[np.float64] = np.asarray(relevances, dtype=np.float64)
+    if not gains.size:
+        return np.float64(0)
+    discounts = np.log2(np.arange(2, gains.size + 1))
+    return np.float64(gains[0] + np.sum(gains[1:] / discounts))
+
+
+def _first(ids: Sequence[str], k: int) -> Sequence[str]:
+    if k < 1:
+        raise ValueError(f"k is {k}; it must be at least 1")
+    return ids[:k]
+
+
+def normalise(text: str) -> str:
+    """A text as SubEM compares it: lower case, ASCII punctuation out, the articles a, an, the out, white space folded.
+
+    Source: `normalize_answer` of SQuAD's evaluation (Rajpurkar et al., 2016), which MemoryAgentBench took over. Only
+    the characters of `string.punctuation` go; typographic quotes and dashes stay.
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def sub_em(prediction: str, answers: Iterable[str]) -> bool:
+    """Whether any accepted answer is a substring of the prediction, both normalised.
+
+    MemoryAgentBench (Hu et al., 2025), `substring_exact_match`, best over the accepted answers. An answer with nothing
+    left after normalisation never counts as found (officially it would always).
+    """
+    return contains(normalise(prediction), answers)
+
+
+def answer_at(texts: Sequence[str], answers: Iterable[str], k: int) -> bool:
+    """Whether any of the first `k` texts contains an accepted answer, compared as `sub_em` does."""
+    return contains(searchable(_first(texts, k)), answers)
+
+
+def searchable(texts: Iterable[str]) -> str:
+    """Many texts, normalised once, for many calls of `contains`: no answer is found across two of them."""
+    return "\n".join(map(normalise, texts))  # no normalised text, and so no answer, has a newline
+
+
+def contains(normalised: str, answers: Iterable[str]) -> bool:
+    """Whether what `normalise` or `searchable` returned contains any of the accepted answers."""
+    wanted = map(normalise, [answers] if isinstance(answers, str) else answers)
+    return any(answer in normalised for answer in wanted if answer)

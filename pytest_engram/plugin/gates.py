@@ -1,0 +1,81 @@
+"""What fails a run besides a violation: `--engram-fail-under` and `--engram-fail-worse-than`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs.folder import Run
+from pytest_engram.runs.log import LogError, Outcome
+
+if TYPE_CHECKING:
+    from pytest_engram.plugin.options import Options
+    from pytest_engram.plugin.session import EngramSession
+
+
+def earlier(options: Options) -> Run | None:
+    """The run of `--engram-fail-worse-than`.
+
+    Raises:
+        pytest.UsageError: it can't be read.
+    """
+    if options.worse_than is None:
+        return None
+    try:
+        return runfolder.read(options.worse_than)
+    except (runfolder.RunError, LogError) as error:
+        raise pytest.UsageError(f"--engram-fail-worse-than: {error}") from None
+
+
+def failures(engram: EngramSession, results: dict[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
+    """One line for each floor that a named method is below or was not measured on, and each suite it got worse on."""
+    found: list[str] = []
+    for floor in engram.options.floors:
+        shown = f"--engram-fail-under {floor.suite}:{floor.metric}={floor.value:g}"
+        rows = [
+            row
+            for row in results["rows"]
+            if row["suite"] == floor.suite and row["metric"] == floor.metric and row["method"] in engram.named()
+        ]
+        if not rows:
+            found.append(f"{shown}: no such number in this run; its suites and metrics: {_known(results)}")
+        for row in rows:
+            if row["value"] is None:
+                found.append(f"{shown}: {row['method']}: {row['status']}: {row['reason']}")
+            elif row["value"] < floor.value:
+                found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']})")
+    if engram.earlier is not None:
+        found += worse(engram.earlier, engram.named(), outcomes, results["manifest"])
+    return found
+
+
+def worse(earlier: Run, named: Sequence[str], outcomes: Sequence[Outcome], manifest: dict[str, Any]) -> list[str]:
+    """One line for each suite on whose first metric a named method is significantly worse than in an earlier run.
+
+    Also where that can't be told: a gate that can't see must not be open.
+    """
+    from pytest_engram.review import compare
+
+    flag = f"--engram-fail-worse-than {earlier.folder.name}"
+    now = Run(earlier.folder, list(outcomes), manifest, {})
+    try:
+        found = compare.compare(earlier, now, [(name, name) for name in named], first=True)
+    except compare.Incomparable as refusal:
+        return [f"{flag}: can't be compared: {refusal}"]
+    lines = [
+        f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: {row['later']:.4f}, was {row['earlier']:.4f} "
+        f"(n={row['n']}, {row['worse']} worse, {row['better']} better, p={row['p']:.2g})"
+        for row in compare.worse(found)
+    ]
+    lost = [row for row in found["skipped"] if row["lost"]]
+    return lines + [
+        f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: measured then, not now: {row['reason']}"
+        for row in lost
+    ]
+
+
+def _known(results: dict[str, Any]) -> str:
+    return ", ".join(dict.fromkeys(f"{row['suite']}:{row['metric']}" for row in results["rows"])) or "none"

@@ -1,0 +1,170 @@
+"""Suite files as collectors, questions as test items, and how an item's result reaches the terminal and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_engram.runs.log import Outcome
+from pytest_engram.suites.base import Question, Suite, SuiteError
+
+if TYPE_CHECKING:
+    from pytest_engram.memory import Method
+    from pytest_engram.plugin.session import EngramSession
+
+PROPERTY = "engram"
+RESULT = "engram_result"
+
+
+class SuiteFile(pytest.File):
+    """A suite file: each question x method (x seed) is one item under it."""
+
+    engram: EngramSession
+
+    @classmethod
+    def of(cls, engram: EngramSession, parent: pytest.Collector, path: Path) -> SuiteFile:
+        """The collector of `path`. A shipped suite outside the root directory gets a short node id."""
+        shipped = engram.shipped_nodeid(path)
+        more: dict[str, Any] = {"nodeid": shipped} if shipped else {}
+        node: SuiteFile = cls.from_parent(parent, path=path, **more)
+        node.engram = engram
+        return node
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The items, question by question, so that a haystack's memories are used while they are there."""
+        try:
+            suite = self.engram.suite(self.path)
+            methods = self.engram.selected()
+        except (SuiteError, pytest.UsageError) as error:
+            raise self.CollectError(str(error)) from None
+        shared: Any = None
+        for question in suite.questions:
+            for method in methods:
+                for seed in self.engram.seeds(method):
+                    suffix = f"-s{seed - self.engram.first_seed}" if method.stochastic else ""
+                    item = QuestionItem.from_parent(
+                        self,
+                        name=f"{question.name}[{method.name}{suffix}]",
+                        callobj=ask,
+                        fixtureinfo=shared,
+                        suite=suite,
+                        question=question,
+                        method=method,
+                        seed=seed,
+                    )
+                    # All items have the same function, hence the same fixtures: looked up once, not 10,000 times.
+                    shared = item._fixtureinfo
+                    yield item
+
+
+class QuestionItem(pytest.Function):
+    """One question, for one method and seed."""
+
+    def __init__(self, *, suite: Suite, question: Question, method: Method, seed: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.suite = suite
+        self.question = question
+        self.method = method
+        self.seed = seed
+        self.outcome: Outcome | None = None
+        if hasattr(self, "_id"):
+            # Since 9.2, pytest holds ids in parts, what is in brackets as parameters; --lf looks up the parts.
+            self._id = type(self._id).parse(self.nodeid)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The suite file, not the module of the function that all items share."""
+        return self.path, 0, self.name  # a skip in a fixture needs a line
+
+    def publish(self, outcome: Outcome) -> None:
+        """Put the outcome where it reaches the log, JUnit XML and the terminal, through a worker's channel too."""
+        self.outcome = outcome
+        self.user_properties += properties(outcome)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        """A violation is its one message; an error is the method's own traceback."""
+        from pytest_engram.asking.rules import Violation
+
+        if isinstance(excinfo.value, Violation):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+
+def ask(request: pytest.FixtureRequest) -> None:
+    """The function of every item."""
+    __tracebackhide__ = True
+    from pytest_engram.asking.rules import Violation
+    from pytest_engram.asking.runner import run
+
+    item = request.node
+    assert isinstance(item, QuestionItem)
+    assert isinstance(item.parent, SuiteFile)
+    outcome = run(
+        item.parent.engram,
+        item.suite,
+        item.question,
+        item.method,
+        item.seed,
+        item.name,
+        lambda: request.getfixturevalue(item.method.name),
+    )
+    item.publish(outcome)
+    if outcome.status == "violation":
+        raise Violation(outcome.reason)
+    if outcome.status == "not run":
+        pytest.skip(f"not run: {outcome.reason}")
+
+
+def result(outcome: Outcome) -> str:
+    """The word that the terminal shows."""
+    if outcome.status != "ok":
+        return outcome.status.upper()
+    if outcome.hit is None:
+        return "UNSCORED"
+    return "HIT" if outcome.hit else "MISS"
+
+
+def properties(outcome: Outcome) -> list[tuple[str, object]]:
+    """An outcome as user properties: whole for the log, and number by number for those who read JUnit XML."""
+    numbers = [(f"engram_{name}", value) for name, value in outcome.metrics.items() if value is not None]
+    return [(PROPERTY, outcome.to_line()), (RESULT, result(outcome)), *numbers]
+
+
+def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Give a report that ended before its outcome was known (in a fixture, in the method) an outcome.
+
+    A failure is an error. A skip is "not run": a method that skips questions must not be scored on the others alone.
+    """
+    if not isinstance(item, QuestionItem) or item.outcome is not None:
+        return
+    if not report.passed and report.when in ("setup", "call") and call.excinfo is not None:
+        error = call.excinfo.value
+        outcome = item.parent.engram.blank(item.suite, item.question, item.method.name, item.seed, item.name)  # type: ignore[union-attr]
+        outcome.status = "error" if report.failed else "not run"
+        outcome.reason = f"{type(error).__name__}: {' '.join(_message(error).split())}"[:500]
+        item.publish(outcome)
+        report.user_properties += properties(outcome)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # the author's own class, whose message fails as well
+        return "its message can't be shown"
+
+
+_STATUS: dict[str, tuple[str, str, tuple[str, dict[str, bool]]]] = {
+    "HIT": ("hit", ".", ("HIT", {"green": True})),
+    "MISS": ("miss", "m", ("MISS", {"yellow": True})),
+    "UNSCORED": ("unscored", "u", ("UNSCORED", {"cyan": True})),
+    "NOT RUN": ("not run", "n", ("NOT RUN", {"yellow": True})),
+}
+
+
+def status(report: pytest.TestReport) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+    """HIT, MISS, UNSCORED and NOT RUN as statuses of their own; a violation stays a failure."""
+    if report.when != "call" or report.failed:
+        return None
+    return _STATUS.get(str(dict(report.user_properties).get(RESULT)))

@@ -1,0 +1,189 @@
+"""Who answers from the entries that a memory returned, for SubEM. One module a reader: a new one is one new file here.
+
+A reader's module holds
+
+- `USAGE`, how it is asked for: its name, and behind a colon what must be added;
+- `resolve(argument, data) -> ReaderSpec`, in the controller: cheap, and without asking anybody anything;
+- `make(spec, cache_dir) -> Reader`, in every process that runs items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from pytest_engram.memory import Entry
+from pytest_engram.runs.log import Outcome
+
+NONE = "none"
+
+
+class ReaderError(Exception):
+    """A reader that can't be had, by the user's choice of it. The message is one line, with the cure."""
+
+
+class ReaderUnavailable(Exception):
+    """A question that can't be answered now. The message is the reason, in one line, without any secret."""
+
+
+@dataclass(frozen=True)
+class ReaderSpec:
+    """Which reader a run uses, as JSON: what the workers need to make it. There is no secret in it.
+
+    Attributes:
+        name: as given, such as "newest" or "openai:MODEL".
+        kind: the reader's module.
+        label: the name in tables.
+        model: where there is one.
+        endpoint: whose model it is: a host without port, path or credentials; "loopback" for this machine's own.
+        prompt: `prompts.Prompt.describe()`, or None where no model is asked.
+        settings: what else an answer depends on.
+        templates: the prompt's texts; a manifest holds their hashes alone.
+        run: names the run among those that share a cache.
+    """
+
+    name: str
+    kind: str
+    label: str
+    model: str | None = None
+    endpoint: str | None = None
+    prompt: dict[str, Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    run: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """For a manifest, as JSON."""
+        return {key: value for key, value in asdict(self).items() if key not in ("templates", "run")}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader answered. Tokens and cost (US dollars) are those of the asking; None where they are not known."""
+
+    text: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    cached: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """What a line of the run log holds of it besides the text."""
+        known = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "cost": self.cost}
+        found = {key: value for key, value in known.items() if value is not None}
+        return {**found, "cached": self.cached} if found else found
+
+
+class Reader(Protocol):
+    """Answers questions."""
+
+    def answer(self, question: str, entries: Sequence[Entry]) -> Answer:
+        """The answer to `question` from `entries`, which are in the memory's order, best first.
+
+        Raises:
+            ReaderUnavailable: it can't answer.
+        """
+        ...
+
+
+def known() -> list[str]:
+    """How readers are asked for."""
+    return [NONE, *(_module(kind).USAGE for kind in _kinds())]
+
+
+def resolve(name: str, data: Path | None) -> ReaderSpec | None:
+    """The reader that `--engram-reader` asks for; None for "none".
+
+    Args:
+        name: a reader's name, and behind a colon what it needs.
+        data: the folder of `--engram-data`, for the official prompt.
+
+    Raises:
+        ReaderError: there is no such reader, or it can't be used here.
+    """
+    if name == NONE:
+        return None
+    kind, colon, argument = name.partition(":")
+    usage = _module(kind).USAGE if kind in _kinds() else None
+    if usage is None or (":" in usage) != bool(colon) or (colon and not argument.strip()):
+        raise ReaderError(f"no reader {name!r}; known are {', '.join(known())}")
+    spec: ReaderSpec = _module(kind).resolve(argument.strip(), data)
+    return spec
+
+
+def make(spec: ReaderSpec, cache_dir: Path) -> Reader:
+    """The reader, in a process that runs items.
+
+    Args:
+        spec: what `resolve` returned.
+        cache_dir: where answers that cost something are kept.
+    """
+    reader: Reader = _module(spec.kind).make(spec, cache_dir)
+    return reader
+
+
+@dataclass
+class Totals:
+    """What a run's answers took. Tokens and cost are those of the questions that this run asked, not of stored ones.
+
+    `cost` is in US dollars, None where an answer's is not known; `unanswered` counts the questions by reason.
+    """
+
+    answered: int = 0
+    stored: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    unanswered: dict[str, int] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one outcome."""
+        if outcome.answer is None:
+            if outcome.reader is not None and (reason := outcome.missing.get("subem")):
+                self.unanswered[reason] = self.unanswered.get(reason, 0) + 1
+            return
+        self.answered += 1
+        if outcome.fields.get("cached"):
+            self.stored += 1
+            return
+        self.tokens_in += outcome.fields.get("tokens_in", 0)
+        self.tokens_out += outcome.fields.get("tokens_out", 0)
+        cost = outcome.fields.get("cost")
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
+
+def totals(outcomes: Iterable[Outcome]) -> Totals:
+    """What the answers of `outcomes` took."""
+    found = Totals()
+    for outcome in outcomes:
+        found.add(outcome)
+    return found
+
+
+def lines(spec: ReaderSpec, found: Totals) -> list[str]:
+    """What a person is told at the end of a run: the answers and what they took, then each reason for none."""
+    told = []
+    if found.answered:
+        asked = found.answered - found.stored
+        parts = [f"{found.answered} answers"]
+        if spec.model is not None:
+            cost = "of unknown cost" if found.cost is None and asked else f"${found.cost or 0:.4f}"
+            parts += [
+                f"{asked} asked, {found.stored} from the store",
+                f"{found.tokens_in} tokens in, {found.tokens_out} out, {cost}",
+            ]
+        told.append(f"reader {spec.label}: {'; '.join(parts)}")
+    for reason, count in sorted(found.unanswered.items(), key=lambda item: (-item[1], item[0])):
+        told.append(f"reader {spec.label}: {count} not answered: {reason}")
+    return told
+
+
+def _kinds() -> list[str]:
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__")
+
+
+def _module(kind: str) -> Any:
+    return import_module(f"{__name__}.{kind}")

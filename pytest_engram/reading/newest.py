@@ -1,0 +1,54 @@
+"""`newest`: no model. It gives an SubEM on any machine, and shows what the newest-wins rule alone is worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_engram.memory import Entry
+from pytest_engram.reading import Answer, ReaderSpec
+
+USAGE = "newest"
+LABEL = "newest (no LLM)"
+
+_WORD = re.compile(r"\w+")
+# Words of English that a question has whatever it is about.
+_FUNCTION_WORDS = frozenset(
+    _WORD.findall(
+        "a an the this that these those of in on at to from by for with about as into and or but not no "
+        "is are was were be been being am do does did has have had will would can could should may might "
+        "what who whom whose which when where why how many much there it its he she they them his her their "
+        "i you we me my your our s name"
+    )
+)
+
+
+class Newest:
+    """Of the entries, those that share the most different content words with the question; of these, the newest.
+
+    Words are compared case-folded and whole; articles, prepositions, auxiliaries and question words don't count. Of
+    two that are equally new, the one that the memory ranked higher. The answer is that entry's text.
+    """
+
+    def answer(self, question: str, entries: Sequence[Entry]) -> Answer:
+        """The text of the chosen entry; empty where there is none."""
+        wanted = content_words(question)
+        # max() keeps the first of equals, and the memory's best comes first.
+        best = max(entries, key=lambda e: (len(wanted & content_words(e.text)), e.time), default=None)
+        return Answer("" if best is None else best.text)
+
+
+def content_words(text: str) -> set[str]:
+    """The different words of a text, case-folded, without function words."""
+    return set(_WORD.findall(text.casefold())) - _FUNCTION_WORDS
+
+
+def resolve(argument: str, data: Path | None) -> ReaderSpec:  # noqa: ARG001
+    """The one there is."""
+    return ReaderSpec(name=USAGE, kind="newest", label=LABEL)
+
+
+def make(spec: ReaderSpec, cache_dir: Path) -> Newest:  # noqa: ARG001
+    """A reader without any state."""
+    return Newest()

@@ -1,0 +1,1 @@
+"""What is done with whole runs: compared, merged, verified."""

@@ -1,0 +1,149 @@
+"""One run out of parts that ran on several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pytest_engram.review import here
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs import log as runlog
+from pytest_engram.runs.folder import LOG, Run
+from pytest_engram.runs.log import Outcome
+
+Key = tuple[str, str, str, int]
+
+# What parts of one run share. Machine, time and the versions of other packages may differ; `parts` keeps them.
+_SHARED = ("engram", "k", "seeds", "named", "methods", "reader")
+_OF_A_PART = ("created", "duration_s", "ran", "versions", "git", "machine")
+_OF_A_COPY = ("origin",)  # where a part found its data; the data's hash is compared
+SHOWN = 5
+
+
+class Refused(Exception):
+    """Parts that are not of one run. The message is one line, and names what differs."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of the parts.
+
+    Attributes:
+        outcomes: each item once, in the order of a run.
+        manifest: of the whole; `complete` is whether no item is missing.
+        texts: excerpts of entries, for the page.
+        missing: items that no part has, as `suite::item`.
+        doubled: items that several parts have, with the same outcome.
+    """
+
+    outcomes: list[Outcome]
+    manifest: dict[str, Any]
+    texts: dict[str, dict[str, str]]
+    missing: list[str]
+    doubled: list[str]
+
+
+def merge(parts: Sequence[Run]) -> Merged:
+    """The run that `parts` are of.
+
+    Raises:
+        Refused: two manifests differ in what numbers depend on, or an item has two different outcomes.
+    """
+    first = parts[0]
+    for part in parts:
+        if (told := part.manifest.get("log_sha256")) and told != runfolder.sha256((part.folder / LOG).read_bytes()):
+            raise Refused(f"{part.folder / LOG} was changed after the run: its sha256 is not the manifest's")
+        _check(first, part)
+    suites: dict[str, Any] = {}
+    for part in parts:
+        for name, info in part.manifest["suites"].items():
+            suites.setdefault(name, info)
+    by_key: dict[Key, tuple[Outcome, Run]] = {}
+    doubled: list[str] = []
+    for part in parts:
+        for outcome in part.outcomes:
+            key = (outcome.suite, outcome.question_id, outcome.method, outcome.seed)
+            if key not in by_key:
+                by_key[key] = (outcome, part)
+                continue
+            kept, of = by_key[key]
+            if replace(kept, seconds=0.0) != replace(outcome, seconds=0.0):
+                where = f"{of.folder} and {part.folder}"
+                raise Refused(f"{_name(outcome)} has two different outcomes, in {where}; leave one of them out")
+            doubled.append(_name(outcome))
+    outcomes = list(runlog.canonical((outcome for outcome, _ in by_key.values()), suites))
+    planned = _seeds(first.manifest) * sum(info["n"] for info in suites.values())
+    manifest = {
+        **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256")},
+        "created": max(str(part.manifest.get("created")) for part in parts),
+        "duration_s": round(sum(part.manifest.get("duration_s") or 0.0 for part in parts), 3),
+        "encoder": next((part.manifest["encoder"] for part in parts if part.manifest.get("encoder")), None),
+        "suites": suites,
+        "planned": planned,
+        "ran": len(outcomes),
+        "complete": len(outcomes) == planned,
+        "parts": [{key: part.manifest.get(key) for key in _OF_A_PART} for part in parts],
+    }
+    texts: dict[str, dict[str, str]] = {}
+    for part in parts:
+        for suite, excerpts in part.texts.items():
+            texts.setdefault(suite, {}).update(excerpts)
+    return Merged(outcomes, manifest, texts, _missing(by_key.keys(), manifest, outcomes), doubled)
+
+
+def _check(first: Run, part: Run) -> None:
+    one, other = first.manifest, part.manifest
+    for key in _SHARED:
+        if one.get(key) != other.get(key):
+            _refuse(first, part, f"`{key}`", one.get(key), other.get(key))
+    encoders = [run.manifest["encoder"] for run in (first, part) if run.manifest.get("encoder")]
+    if len({encoder["hash"] for encoder in encoders}) > 1:
+        _refuse(first, part, "the encoder", *encoders)
+    commits = [(run.manifest.get("git") or {}).get("commit") for run in (first, part)]
+    if commits[0] != commits[1]:
+        _refuse(first, part, "the commit", *commits)
+    for name in one["suites"].keys() & other["suites"].keys():
+        a, b = ({k: v for k, v in run.manifest["suites"][name].items() if k not in _OF_A_COPY} for run in (first, part))
+        if a != b:
+            _refuse(first, part, f"suite {name}", a, b)
+
+
+def _refuse(first: Run, part: Run, what: str, one: Any, other: Any) -> None:
+    places = list(here.differing(one, other))[:SHOWN]
+    told = "; ".join(f"{place.where} {place.one} there, {place.other} here".strip() for place in places)
+    raise Refused(f"{part.folder} is no part of the run that {first.folder} is of: {what} differs: {told}")
+
+
+def _seeds(manifest: Mapping[str, Any]) -> int:
+    """Number of items of a question: one a method, or one a seed of a stochastic one."""
+    return sum(len(manifest["seeds"]) if info.get("stochastic") else 1 for info in manifest["methods"].values())
+
+
+def _missing(have: Any, manifest: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
+    """Items that no part has. Questions that no part asked are named where their suite file is here."""
+    if manifest["complete"]:
+        return []
+    found: list[str] = []
+    paths = here.suite_files((), list(manifest["suites"]))
+    for suite, info in manifest["suites"].items():
+        names = {o.question_id: o.item.rpartition("[")[0] for o in outcomes if o.suite == suite}
+        if len(names) < info["n"] and suite in paths:
+            listed = dict(here.questions(paths[suite]))
+            names = listed | names if len(listed) == info["n"] else names
+        for question, name in names.items():
+            for method, about in manifest["methods"].items():
+                seeds = manifest["seeds"] if about.get("stochastic") else manifest["seeds"][:1]
+                found += [
+                    f"{suite}::{name}[{method}]" + (f" seed {seed}" if about.get("stochastic") else "")
+                    for seed in seeds
+                    if (suite, question, method, seed) not in have
+                ]
+        unnamed = (info["n"] - len(names)) * _seeds(manifest)
+        if unnamed > 0:
+            found.append(f"{suite}: {unnamed} items of {info['n'] - len(names)} questions that no part asked")
+    return found
+
+
+def _name(outcome: Outcome) -> str:
+    return f"{outcome.suite}::{outcome.item}"

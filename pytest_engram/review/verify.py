@@ -1,0 +1,291 @@
+"""Whether a run's folder is what its log, its suites and this code say: every hash, table and score once more.
+
+Tables are computed again from log and manifest and compared byte by byte; the log with its hash in the manifest; and,
+where a suite and its data are here, each logged item is scored again from the ids that the method returned. What none
+of this can tell is whether the method returned those ids: only another run can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from pytest_engram.review import here
+from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs.folder import Run
+from pytest_engram.runs.log import Outcome
+from pytest_engram.suites.base import Question, Suite, SuiteError
+
+# What a manifest says of a suite and what may differ from one machine to another.
+_ELSEWHERE = {"origin", "notes", "not_run", "registered", "file"}
+_WITH_DATA = {"excluded", "official", "n", "cases", "levels"}
+_SIDES = ("family", "case", "web", "backers", "winner", "expected")
+SHOWN = 5  # of a kind
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked, or could not be."""
+
+    status: Literal["agrees", "differs", "unchecked"]
+    what: str
+    detail: str = ""
+
+
+def verify(run: Run, cases: Sequence[Path] = (), data: Path | None = None) -> Iterator[Finding]:
+    """Everything that can be checked here.
+
+    Args:
+        run: as it was read.
+        cases: where suite files that are not shipped may be.
+        data: the folder of `--engram-data`, if any.
+
+    Raises:
+        SuiteError: a suite file of `cases` can't be read.
+    """
+    yield from _sources(run)
+    yield from _items(run)
+    yield from _tables(run)
+    yield from _encoder(run, data)
+    found = here.suite_files(cases, list(run.manifest.get("suites") or ()))
+    for name, told in (run.manifest.get("suites") or {}).items():
+        yield from _suite(run, name, told, found.get(name), data)
+
+
+def _sources(run: Run) -> Iterator[Finding]:
+    """The log and the excerpts have the hashes that the manifest holds."""
+    for name, key in ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256")):
+        path, told = run.folder / name, run.manifest.get(key)
+        if told is None:
+            yield Finding("unchecked", name, f"the manifest has no {key}")
+        elif not path.is_file():
+            yield Finding("differs", name, "missing")
+        elif runfolder.sha256(path.read_bytes()) != told:
+            yield Finding("differs", name, f"its sha256 is not the manifest's {key}: it was changed after the run")
+        else:
+            yield Finding("agrees", name, "sha256 as in the manifest")
+
+
+def _items(run: Run) -> Iterator[Finding]:
+    """Every line of the log is an item of this run, once, within k."""
+    manifest = run.manifest
+    problems: list[str] = []
+    seen: set[tuple[Any, ...]] = set()
+    for number, outcome in enumerate(run.outcomes, 1):
+        key = (outcome.suite, outcome.question_id, outcome.method, outcome.seed)
+        checks = {
+            "stands twice": key in seen,
+            f"k is {outcome.k}, the run's is {manifest.get('k')}": outcome.k != manifest.get("k"),
+            f"{len(outcome.ids)} ids, k is {outcome.k}": len(outcome.ids) > outcome.k,
+            "an id stands twice": len(set(outcome.ids)) != len(outcome.ids),
+            f"no suite {outcome.suite!r} in the manifest": outcome.suite not in (manifest.get("suites") or {}),
+            f"no method {outcome.method!r} in the manifest": outcome.method not in (manifest.get("methods") or {}),
+            f"no seed {outcome.seed} in the manifest": outcome.seed not in (manifest.get("seeds") or ()),
+        }
+        seen.add(key)
+        problems += [f"line {number}: {problem}" for problem, found in checks.items() if found]
+    if manifest.get("ran") != len(run.outcomes):
+        problems.append(f"{len(run.outcomes)} lines, the manifest says {manifest.get('ran')}")
+    if manifest.get("complete") != (len(run.outcomes) == manifest.get("planned")):
+        told = f"complete is {manifest.get('complete')}"
+        problems.append(f"{told}, but {len(run.outcomes)} of {manifest.get('planned')} items are in the log")
+    yield from _told("items", problems, f"{len(run.outcomes)} items, each once, at k = {manifest.get('k')}")
+
+
+def _tables(run: Run) -> Iterator[Finding]:
+    """What is computed from log and manifest comes out as it stands in the folder."""
+    from pytest_engram import report
+
+    with TemporaryDirectory() as made:
+        for path in report.write(Path(made), run.outcomes, run.manifest, texts=run.texts):
+            stands = run.folder / path.name
+            if not stands.is_file():
+                yield Finding("unchecked", path.name, "not in the folder; `engram report` writes it")
+            elif (should := path.read_bytes()) != (found := stands.read_bytes()):
+                yield Finding("differs", path.name, _first_difference(path.name, should, found) + _other_versions(run))
+            else:
+                yield Finding("agrees", path.name, "the same, byte for byte, from the log")
+
+
+def _first_difference(name: str, should: bytes, found: bytes) -> str:
+    if name.endswith(".json"):
+        try:
+            places = _shown(json.loads(should), json.loads(found))
+            if places:
+                return "; ".join(places[:SHOWN]) + (f"; and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
+        except ValueError:
+            return "not JSON any more"
+    pairs = zip(should.split(b"\n"), found.split(b"\n"), strict=False)
+    line = next((at for at, (one, other) in enumerate(pairs, 1) if one != other), None)
+    return "its length" if line is None else f"from line {line} on"
+
+
+def _other_versions(run: Run) -> str:
+    from pytest_engram.runs.manifest import version_of
+
+    told = run.manifest.get("versions") or {}
+    drawn_with = ("pytest-engram", "matplotlib", "jinja2", "tabulate", "numpy", "scipy")
+    other = [
+        f"{name} {told[name]}, here {version_of(name)}" for name in drawn_with if told.get(name) != version_of(name)
+    ]
+    return f" (written with {'; '.join(other)})" if other and told else ""
+
+
+def _encoder(run: Run, data: Path | None) -> Iterator[Finding]:
+    told = run.manifest.get("encoder")
+    if not told:
+        return
+    from pytest_engram.encoding.encoders import EncoderError, resolve
+
+    what = f"encoder {told['name']}"
+    try:
+        with here.offline():
+            found = resolve(told["name"], data)
+    except EncoderError as error:
+        yield Finding("unchecked", what, f"not here: {error}")
+        return
+    if found.hash == told["hash"]:
+        yield Finding("agrees", what, "hash as in the manifest")
+    else:
+        yield Finding("differs", what, f"the copy here ({found.note}) has another hash")
+
+
+def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: Path | None) -> Iterator[Finding]:
+    """The suite file, its rule and its data are those of the run, and every item scores as it did."""
+    from pytest_engram.runs import manifest
+
+    what = f"suite {name}"
+    if path is None:
+        yield Finding("unchecked", what, f"{told.get('file', 'its file')} is not here; give its place with --cases")
+        return
+    try:
+        suite = here.load(path, data)
+    except SuiteError as error:
+        yield Finding("differs", what, str(error))
+        return
+    described = json.loads(json.dumps(manifest.describe(suite)))
+    left_out = _ELSEWHERE | (_WITH_DATA if suite.not_run else set())
+    both = [key for key in described if key in told and key not in left_out]
+    one, other = {key: described[key] for key in both}, {key: told[key] for key in both}
+    hashes = [key for key in both if "sha256" in key or key == "hashes"]
+    shown = ", ".join(key.replace("_", " ") for key in hashes)
+    yield from _told(what, _shown(one, other), f"{shown} and what the manifest says of it")
+    if told.get("registered") == "registered before this run" != described.get("registered"):
+        yield Finding("differs", what, f"registered then; here it is {described.get('registered')}")
+    outcomes = [outcome for outcome in run.outcomes if outcome.suite == name and outcome.status == "ok"]
+    if suite.not_run and outcomes:
+        yield Finding("unchecked", f"scores of {name}", f"the data is not here: {suite.not_run}")
+    elif outcomes:
+        yield from _scores(name, suite, outcomes)
+
+
+def _scores(name: str, suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+    questions = {question.id: question for question in suite.questions}
+    problems: list[str] = []
+    beyond = 0
+    for outcome in outcomes:
+        question = questions.get(outcome.question_id)
+        if question is None:
+            problems.append(f"{outcome.item}: the suite has no question {outcome.question_id!r}")
+            continue
+        try:
+            problems += [f"{outcome.item}: {place}" for place in rescored(suite, question, outcome)]
+        except BeyondTheLog:
+            beyond += 1
+    checked = len(outcomes) - beyond
+    if checked:
+        yield from _told(f"scores of {name}", problems, f"{checked} items, scored again from the returned ids")
+    if beyond:
+        why = "measured by more than the returned ids; only another run can check them"
+        yield Finding("unchecked", f"scores of {name}", f"{beyond} items: {why}")
+
+
+def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
+    """Where a logged item differs from what its returned ids and the suite say.
+
+    Raises:
+        BeyondTheLog: it was measured by more than the returned ids.
+    """
+    from pytest_engram.asking.runner import limit_to_k
+    from pytest_engram.judging.metrics import sub_em
+
+    entries = suite.haystack(question.haystack)
+    known = {entry.id for entry in entries}
+    dropped = [str(drop["id"]) for drop in outcome.dropped]
+    if unknown := [id_ for id_ in (*outcome.ids, *dropped) if id_ not in known]:
+        return [f"id {unknown[0]!r} is in no entry of the haystack"]
+    score = suite.examine(question, _Replay(outcome, entries))  # type: ignore[arg-type]
+    limit_to_k(score, outcome.k)
+    if "subem" in suite.metrics and not question.excluded:
+        answered = outcome.answer is not None
+        score.metrics["subem"] = float(sub_em(outcome.answer or "", question.answers)) if answered else None
+    decisive = score.metrics.get(suite.metrics[0])
+    fields = {**question.fields, **score.fields}
+    should = {
+        "metrics": score.metrics,
+        "hit": score.hit if score.hit is not None or decisive is None else decisive >= 1.0,
+        "query": question.query,
+        "haystack": len(entries),
+        "gold": suite.gold_texts(question),
+        "ceiling": suite.ceiling(question),
+        "excluded": question.excluded,
+        "gold_ids": suite.gold_ids(question, list(dict.fromkeys([*outcome.ids, *dropped]))),
+        "lost": _lost(suite, question, outcome),
+        **{key: fields[key] for key in _SIDES if key in fields},
+        "fields": {key: value for key, value in fields.items() if key not in _SIDES},
+    }
+    logged = {key: getattr(outcome, key) for key in should}
+    # A reader's tokens are among the fields, too.
+    logged["fields"] = {key: outcome.fields[key] for key in should["fields"] if key in outcome.fields}
+    return _shown(json.loads(json.dumps(should)), logged)
+
+
+def _lost(suite: Suite, question: Question, outcome: Outcome) -> bool | None:
+    """Whether an answer that stood in the first k was dropped in a conflict; None: the memory tells of none."""
+    if outcome.lost is None:
+        return None
+    ranks = {str(drop["id"]): drop.get("rank") for drop in outcome.dropped}
+    within = [id_ for id_, rank in ranks.items() if isinstance(rank, int) and rank <= outcome.k]
+    return bool(suite.gold_ids(question, within)) and not suite.gold_ids(question, outcome.ids)
+
+
+def _shown(should: Any, found: Any) -> list[str]:
+    return [f"{where}: {other}, should be {one}" for where, one, other in here.differing(should, found)]
+
+
+class BeyondTheLog(Exception):
+    """What the log does not hold."""
+
+
+class _Replay:
+    """A `Probe` that returns what the log says that the method returned."""
+
+    def __init__(self, outcome: Outcome, entries: Sequence[Any]) -> None:
+        self.k = outcome.k
+        self.entries = entries
+        self._ids = outcome.ids
+
+    @property
+    def bench(self) -> Any:
+        raise BeyondTheLog
+
+    def memory(self, *, one_by_one: bool = False) -> Any:  # noqa: ARG002
+        raise BeyondTheLog
+
+    def search(self, *, one_by_one: bool = False) -> list[str]:
+        if one_by_one:
+            raise BeyondTheLog
+        return list(self._ids)
+
+
+def _told(what: str, problems: Sequence[str], agreed: str) -> Iterator[Finding]:
+    for problem in problems[:SHOWN]:
+        yield Finding("differs", what, problem)
+    if len(problems) > SHOWN:
+        yield Finding("differs", what, f"and {len(problems) - SHOWN} more")
+    if not problems:
+        yield Finding("agrees", what, agreed)

@@ -1,0 +1,126 @@
+"""The folder of a run: log, manifest and excerpts are what it is; tables, plots and page are computed from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_engram.runs import log as runlog
+from pytest_engram.runs.log import Outcome
+
+LOG = "items.jsonl"
+MANIFEST = "manifest.json"
+TEXTS = "texts.json"
+SOURCES = (LOG, MANIFEST, TEXTS)
+
+
+class RunError(Exception):
+    """A run that can't be read. The message is one line, with the cure."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it was read.
+
+    Attributes:
+        folder: where it is.
+        outcomes: of `items.jsonl`, in the order of its lines.
+        manifest: of `manifest.json`; of a killed run, which has none, what the log tells.
+        texts: of `texts.json`: excerpts of entries, for the page.
+    """
+
+    folder: Path
+    outcomes: list[Outcome]
+    manifest: dict[str, Any]
+    texts: dict[str, dict[str, str]]
+
+
+def read(place: Path, *, killed: bool = False) -> Run:
+    """The run in a report folder.
+
+    Args:
+        place: the folder, or the `items.jsonl` in it.
+        killed: whether a run without a manifest will do, as a killed one leaves it.
+
+    Raises:
+        RunError: there is none.
+        runlog.LogError: its log is damaged.
+    """
+    from pytest_engram.runs import schema as runschema
+
+    folder = place if place.is_dir() else place.parent
+    log = folder / LOG if place.is_dir() else place
+    if not log.is_file():
+        raise RunError(f"{place}: no run here; give a report folder, or the {LOG} in it")
+    outcomes = runlog.read(log)
+    if not outcomes:
+        raise RunError(f"{log}: the log is empty; the run must be repeated")
+    if (folder / MANIFEST).is_file():
+        manifest = _read(folder / MANIFEST, runschema.check_manifest)
+    elif killed:
+        manifest = {"k": outcomes[0].k, "ran": len(outcomes), "complete": False}
+    else:
+        raise RunError(f"{folder / MANIFEST} is missing: the run was killed, or only a part of it was copied")
+    texts = _read(folder / TEXTS, runschema.check_texts) if (folder / TEXTS).is_file() else {}
+    return Run(folder, outcomes, manifest, texts)
+
+
+def _read(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path}: not JSON ({error}); restore it, or repeat the run") from None
+    if not isinstance(found, dict):
+        raise RunError(f"{path}: must be a JSON object; restore it, or repeat the run")
+    try:
+        check(found)
+    except ValueError as error:
+        raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
+    return found
+
+
+def write(
+    folder: Path,
+    outcomes: Sequence[Outcome],
+    manifest: Mapping[str, Any],
+    texts: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:
+    """Write the whole folder; the manifest is given the hashes of log and excerpts.
+
+    Returns:
+        The results, as `report.aggregate` makes them.
+    """
+    from pytest_engram import report
+    from pytest_engram.report.aggregate import aggregate
+
+    log = _bytes("".join(outcome.to_line() + "\n" for outcome in outcomes))
+    excerpts = _bytes(json.dumps(texts, ensure_ascii=False) + "\n")
+    whole = {**manifest, "log_sha256": sha256(log), "texts_sha256": sha256(excerpts)}
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / LOG, log)
+    _replace(folder / MANIFEST, _bytes(json.dumps(whole, indent=1, ensure_ascii=False) + "\n"))
+    _replace(folder / TEXTS, excerpts)
+    results = aggregate(outcomes, whole)
+    report.write(folder, outcomes, whole, results=results, texts=texts)
+    return results
+
+
+def sha256(content: bytes) -> str:
+    """In hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    # Half a surrogate pair, which some benchmarks hold, is written as JSON's own escape for it.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_bytes(content)
+    os.replace(part, path)

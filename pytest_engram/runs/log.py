@@ -1,0 +1,116 @@
+"""The run log: one JSON line an item. Everything that a report says is computed from it and the manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["ok", "violation", "error", "not run"]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one item found.
+
+    `metrics` holds None where a metric could not be measured, and `missing` says why. A question that the official
+    protocol leaves out of the means has no metrics at all, and `excluded` says which rule left it out.
+    """
+
+    suite: str
+    question_id: str
+    method: str
+    seed: int
+    k: int
+    ids: list[str]
+    metrics: dict[str, float | None]
+    status: Status
+    reason: str = ""
+    seconds: float = 0.0
+    # Micro-tests.
+    family: str | None = None
+    case: str | None = None
+    web: int | None = None
+    backers: int | None = None
+    winner: str | None = None  # "belief", "update", "both" or "neither"
+    expected: str | None = None  # the side that the rule names; None: the rule names none
+    # What a reader of the report wants to see.
+    item: str = ""  # the node's name
+    hit: bool | None = None
+    haystack: int = 0  # number of entries
+    query: str = ""
+    gold: list[str] = field(default_factory=list)  # the right answer, as a person is shown it
+    gold_ids: list[str] = field(default_factory=list)  # those of the returned and the dropped entries that answer
+    ceiling: bool | None = None  # whether any entry of the haystack answers
+    dropped: list[dict[str, Any]] = field(default_factory=list)  # id, by, why: from the memory's trace
+    lost: bool | None = None  # an answer stood in the first k and was dropped in a conflict
+    answer: str | None = None  # the reader's
+    reader: str | None = None
+    missing: dict[str, str] = field(default_factory=dict)
+    excluded: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # a family's own
+
+    def to_line(self) -> str:
+        """One line of `items.jsonl`, without what does not apply."""
+        always = _CORE if self.family is None else _CORE | _MICRO
+        record = {name: getattr(self, name) for name in _FIELDS}
+        return _encode({name: value for name, value in record.items() if name in always or _given(value)})
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Outcome:
+        """The outcome of a parsed line. Fields that this version doesn't know are ignored."""
+        return cls(**{key: value for key, value in record.items() if key in _FIELDS})
+
+
+_FIELDS = {f.name: None for f in fields(Outcome)}  # in their order
+_CORE = {"suite", "question_id", "method", "seed", "k", "ids", "metrics", "status", "reason", "seconds"}
+_MICRO = {"family", "case", "web", "backers", "winner", "expected"}  # null says something there
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def _given(value: Any) -> bool:
+    return (value is not None and value not in ("", [], {})) or value is False
+
+
+# Metrics that are 0 or 1 on each question, without their depth.
+BINARY = frozenset({"recall_any", "recall_all", "answer", "subem", "correct"})
+
+
+class LogError(Exception):
+    """A log that can't be read: file, line, problem and cure."""
+
+
+def read(path: Path) -> list[Outcome]:
+    """All outcomes of a log, in the order of its lines.
+
+    Raises:
+        LogError: a line is no JSON object, or lacks a field, or a field is not what it should be. A last line cut
+            short by a kill is left out.
+    """
+    from pytest_engram.runs import schema as runschema
+
+    outcomes: list[Outcome] = []
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            outcomes.append(runschema.outcome(json.loads(line)))
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):  # no newline behind it: the process was killed while it wrote
+                break
+            raise LogError(f"{path}:{number}: not a line of a run log ({error}); the run must be repeated") from None
+    return outcomes
+
+
+def write(path: Path, outcomes: Iterable[Outcome]) -> None:
+    """Write a whole log at once."""
+    path.write_text("".join(outcome.to_line() + "\n" for outcome in outcomes), encoding="utf-8")
+
+
+def canonical(outcomes: Iterable[Outcome], suites: Iterable[str]) -> Iterator[Outcome]:
+    """In the order of `suites`, then of the items; workers finish in any order, and a report must not show it."""
+    order = {name: position for position, name in enumerate(suites)}
+    return iter(sorted(outcomes, key=lambda o: (order.get(o.suite, len(order)), o.suite, o.item, o.method, o.seed)))

@@ -1,0 +1,150 @@
+"""What the files of a run must look like for a report to be made of them, whoever wrote or edited them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from pytest_engram.runs.log import BINARY, Outcome
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Known(BaseModel):
+    """Fields of a later version are kept, and those that are known must be what they were."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Method(_Known):
+    label: str | None = None
+    role: str | None = None
+    stochastic: bool = False
+
+
+class _Rule(_Known):
+    name: str | None = None
+    text: str | None = None
+
+
+class _Suite(_Known):
+    kind: Literal["pilot", "micro"] | None = None
+    family: str | None = None
+    metrics: list[str] = []
+    n: Count | None = None
+    file: str = ""
+    official: bool | None = None
+    rule: _Rule | None = None
+    construction: str | None = None
+    notes: list[str] = []
+    excluded: dict[str, Count] = {}
+    not_run: str | None = None
+
+
+class _Encoder(_Known):
+    name: str
+    hash: str | None = None
+    dimensions: Count | None = None
+    note: str | None = None
+
+
+class _Reader(_Known):
+    name: str
+
+
+class _Git(_Known):
+    commit: str
+    changed: bool
+
+
+class _Manifest(_Known):
+    k: Annotated[int, Field(ge=1)]
+    engram: str | None = None
+    created: str = ""
+    duration_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    seeds: list[int] = []
+    named: list[str] = []
+    methods: dict[str, _Method] = {}
+    suites: dict[str, _Suite] = {}
+    encoder: _Encoder | None = None
+    reader: _Reader | None = None
+    git: _Git | None = None
+    planned: Count = 0
+    ran: Count = 0
+    complete: bool = False
+    versions: dict[str, str | None] = {}
+    machine: dict[str, Any] = {}
+
+
+class _Texts(BaseModel):
+    texts: dict[str, dict[str, str]]
+
+
+@cache
+def _line() -> type[BaseModel]:
+    """The fields of an outcome. They are checked and not taken over: a log that is read is as it was written."""
+    types = get_type_hints(Outcome)
+    given = {
+        f.name: (types[f.name], ... if f.default is MISSING and f.default_factory is MISSING else None)
+        for f in fields(Outcome)
+    }
+    return create_model("Line", __config__=ConfigDict(strict=True), **given)  # type: ignore[call-overload, no-any-return]
+
+
+def outcome(record: object) -> Outcome:
+    """The outcome of a line of a run log.
+
+    Raises:
+        ValueError: the line is none; one line, with the field.
+    """
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    _check(_line(), record)
+    found = Outcome.from_record(record)
+    if not math.isfinite(found.seconds):
+        raise ValueError(f"seconds: {found.seconds} is no number")
+    for name, value in found.metrics.items():
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError(f"metrics.{name}: {value} is not between 0 and 1")
+        if value not in (None, 0, 1) and name.partition("@")[0] in BINARY:
+            raise ValueError(f"metrics.{name}: {value} is neither 0 nor 1")
+    for number, drop in enumerate(found.dropped):
+        if not isinstance(drop.get("id"), str):
+            raise ValueError(f"dropped.{number}: has no `id`")
+    return found
+
+
+def check_manifest(record: dict[str, Any]) -> None:
+    """Refuse a manifest that no report can be made of.
+
+    Raises:
+        ValueError: one line, with the field.
+    """
+    _check(_Manifest, record)
+
+
+def check_texts(record: dict[str, Any]) -> None:
+    """Refuse excerpts that are none.
+
+    Raises:
+        ValueError: one line, with the field.
+    """
+    _check(_Texts, {"texts": record})
+
+
+def _check(model: type[BaseModel], record: dict[str, Any]) -> None:
+    try:
+        model.model_validate(record)
+    except ValidationError as error:
+        raise ValueError(_told(error)) from None
+
+
+def _told(error: ValidationError) -> str:
+    first, *others = error.errors()
+    where = ".".join(map(str, first["loc"]))
+    given = "" if first["type"] == "missing" else f", not {first['input']!r:.60}"
+    return f"{where}: {first['msg'].lower()}{given}" + (f" (and {len(others)} more)" if others else "")

@@ -1,0 +1,324 @@
+"""LongMemEval's files in Arrow: parsed once, each different session kept once, then memory-mapped by every process.
+
+Two tables in a folder named by the file's sha256. `sessions.arrow` holds what the user said in each different session,
+`questions.arrow` the questions, whose haystacks are rows of the first. Both are Arrow streams, so that
+`datasets.Dataset.from_file` opens them too. Texts are bytes of UTF-8, because some files hold half a surrogate pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pytest_engram.basics.cache import cache_dir, cached_arrays, locked, writing
+from pytest_engram.retrieval.okapi import Okapi
+from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.longmemeval.parse import Record, Survey, records
+from pytest_engram.suites.longmemeval.protocol import Granularity
+
+FORMAT = 2  # of what is kept: another one is made anew
+ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
+
+_SESSIONS = pa.schema(
+    {
+        "text": pa.binary(),  # the user's turns, joined by one space
+        "lengths": pa.list_(pa.int32()),  # of each turn, in bytes
+    }
+)
+_QUESTIONS = pa.schema(
+    {
+        "id": pa.string(),
+        "type": pa.string(),
+        "query": pa.binary(),
+        "answer": pa.binary(),
+        "user_evidence": pa.bool_(),
+        "rows": pa.list_(pa.int32()),  # of the table of sessions
+        "times": pa.list_(pa.float64()),  # of the sessions, in seconds since 1970
+        "session": pa.list_(pa.string()),  # the official ids of the documents, by granularity
+        "turn": pa.list_(pa.string()),
+    }
+)
+
+
+def prepare(file: Path, shown: str) -> Path:
+    """The folder with `file` in Arrow, made where it is missing. Safe under many processes.
+
+    Args:
+        file: JSON in the official schema.
+        shown: its name in messages.
+
+    Raises:
+        NotRun: the file can't be read.
+        pytest_engram.basics.cache.CacheError: the cache can't be written.
+    """
+    try:
+        sha256 = _sha256(file)
+    except OSError as error:
+        raise NotRun(f"{shown} can't be read: {error.strerror}") from None
+    return keep("longmemeval", sha256, lambda: records(file, shown))
+
+
+def keep(kind: str, name: str, read: Callable[[], Iterable[Record]]) -> Path:
+    """The folder `kind`/`name` of the cache, with what `read` gives in Arrow; made where it is missing or damaged."""
+    home = cache_dir() / kind
+    folder = home / f"{name}.{FORMAT}"
+    if not _sound(folder, name):
+        with locked(home / f"{name}.lock"):
+            if not _sound(folder, name):
+                with writing(home):
+                    _write(folder, name, read())
+    return folder
+
+
+def _sound(folder: Path, name: str) -> bool:
+    """Whether everything is there and whole. The texts themselves are not read: that would take as long as parsing."""
+    try:
+        summary = json.loads((folder / "summary.json").read_bytes())
+        expected = [summary["questions"], summary["different_sessions"]]
+        columns = [_mapped(folder / "questions.arrow")["id"], _mapped(folder / "sessions.arrow")["text"]]
+        rows = [sum(map(len, column)) for column in columns]
+    except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are of these
+        return False
+    return bool(summary["sha256"] == name and rows == expected)
+
+
+def _sha256(file: Path) -> str:
+    """The hash of a file, which is read again only where its size, time or inode has changed."""
+    state = file.stat()
+    seen = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
+    name = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    memo = cache_dir() / "longmemeval" / "hashes" / f"{name}.json"
+    try:
+        known = json.loads(memo.read_bytes())
+        if known["seen"] == seen:
+            return str(known["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    with file.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    with writing(memo.parent):
+        memo.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=memo.parent, suffix=".tmp", delete=False) as made:
+            json.dump({"seen": seen, "sha256": sha256}, made)
+        Path(made.name).replace(memo)
+    return sha256
+
+
+def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
+    made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
+    try:
+        rows: dict[tuple[str, ...], int] = {}
+        survey = Survey()
+        with _Writer(made / "questions.arrow", _QUESTIONS) as questions:
+            for record in found:
+                survey.add(record)
+                questions.add(
+                    id=record.id,
+                    type=record.type,
+                    query=encode(record.query),
+                    answer=encode(record.answer),
+                    user_evidence=record.user_evidence,
+                    rows=[rows.setdefault(session.turns, len(rows)) for session in record.sessions],
+                    times=record.times,
+                    session=record.documents("session"),
+                    turn=record.documents("turn"),
+                )
+        with _Writer(made / "sessions.arrow", _SESSIONS) as sessions:
+            for turns in rows:
+                encoded = [encode(turn) for turn in turns]
+                sessions.add(text=b" ".join(encoded), lengths=[len(turn) for turn in encoded])
+        summary = {
+            "sha256": name,
+            "questions": survey.questions,
+            "sessions": survey.sessions,
+            "different_sessions": len(rows),
+            "oddities": survey.oddities(),
+        }
+        (made / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
+        if folder.exists():  # damaged: a sound one is never written again
+            shutil.rmtree(folder)
+        made.rename(folder)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+
+
+class _Writer:
+    """Rows into an Arrow stream, batch by batch."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._sink = pa.OSFile(str(path), "wb")
+        self._stream = pa.ipc.new_stream(self._sink, schema)
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, **row: Any) -> None:
+        self._rows.append(row)
+        if len(self._rows) == ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._stream.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
+        self._rows.clear()
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._rows:
+            self._flush()
+        self._stream.close()
+        self._sink.close()
+
+
+class Asked(NamedTuple):
+    """A question as it stands in the store; `row` is its place."""
+
+    row: int
+    id: str
+    type: str
+    query: str
+    answer: str
+    user_evidence: bool
+
+
+class Documents(NamedTuple):
+    """A haystack as the official code indexes it; all lists are in its order."""
+
+    ids: list[str]
+    texts: list[str]
+    times: list[float]
+
+
+class Store:
+    """A prepared folder, mapped read-only, at one granularity."""
+
+    def __init__(self, folder: Path, granularity: Granularity) -> None:
+        self._folder = folder
+        self._granularity = granularity
+        self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
+
+    @cached_property
+    def questions(self) -> dict[str, Asked]:
+        """All questions by id, in the file's order. Of two with one id, the first."""
+        found: dict[str, Asked] = {}
+        columns = ("id", "type", "query", "answer", "user_evidence")
+        batches = zip(*(self._questions[name] for name in columns), strict=True)
+        rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
+        for row, (id_, type_, query, answer, evidence) in enumerate(rows):
+            found.setdefault(id_, Asked(row, id_, type_, decode(query), decode(answer), evidence))
+        return found
+
+    def ids(self, asked: Asked) -> list[str]:
+        """The official ids of a haystack's documents, in its order."""
+        found: list[str] = self._of(asked, self._granularity)
+        return found
+
+    def documents(self, asked: Asked) -> Documents:
+        """A haystack."""
+        rows, times = self._of(asked, "rows"), self._of(asked, "times")
+        if self._granularity == "session":
+            return Documents(self.ids(asked), [decode(self._text(row)) for row in rows], times)
+        said = [self._turns(row) for row in rows]
+        texts = [text for turns in said for text in turns]
+        return Documents(self.ids(asked), texts, [t for t, turns in zip(times, said, strict=True) for _ in turns])
+
+    def bm25(self, asked: Asked, query: list[str]) -> NDArray[np.float64]:
+        """The official BM25's scores of a haystack's documents, in its order, for a query given as its tokens."""
+        okapi, averages = self._counted
+        return okapi.scores_once(query, self._positions(asked), float(averages[asked.row]))
+
+    def count(self) -> None:
+        """Count all texts for `bm25`, if that was not done before."""
+        _ = self._counted
+
+    @cached_property
+    def _counted(self) -> tuple[Okapi, NDArray[np.float64]]:
+        """All different texts, counted, and the average idf of each haystack, which is dear."""
+
+        def count() -> Mapping[str, NDArray[Any]]:
+            okapi = Okapi.build_split(self._texts())
+            averages = np.zeros(sum(map(len, self._questions["id"])))
+            for asked in self.questions.values():
+                averages[asked.row] = okapi.haystack(self._positions(asked)).average_idf
+            return {**okapi.to_arrays(), "averages": averages}
+
+        arrays = cached_arrays(self._folder, f"bm25-{self._granularity}", count)
+        return Okapi.from_arrays(arrays), arrays["averages"]
+
+    def _positions(self, asked: Asked) -> list[int]:
+        """The places of a haystack's documents among all different texts."""
+        rows = self._of(asked, "rows")
+        if self._granularity == "session":
+            return rows
+        firsts = self._first_turns
+        return [place for row in rows for place in range(firsts[row], firsts[row + 1])]
+
+    @cached_property
+    def _questions(self) -> dict[str, list[pa.Array]]:
+        return _mapped(self._folder / "questions.arrow")
+
+    @cached_property
+    def _sessions(self) -> dict[str, list[pa.Array]]:
+        return _mapped(self._folder / "sessions.arrow")
+
+    @cached_property
+    def _first_turns(self) -> list[int]:
+        # From the buffer: Arrow's own `value_lengths` and `to_numpy` import what takes longer than all the rest.
+        offsets = (chunk.offsets for chunk in self._sessions["lengths"])
+        turns = [np.diff(np.frombuffer(o.buffers()[1], np.int32, len(o), 4 * o.offset)) for o in offsets]
+        firsts: list[int] = np.cumsum(np.concatenate([[0], *turns]), dtype=np.int64).tolist()
+        return firsts
+
+    def _of(self, asked: Asked, column: str) -> list[Any]:
+        found: list[Any] = _cell(self._questions[column], asked.row)
+        return found
+
+    def _text(self, row: int) -> bytes:
+        found: bytes = _cell(self._sessions["text"], row)
+        return found
+
+    def _turns(self, row: int) -> list[str]:
+        text, turns, start = self._text(row), [], 0
+        for length in _cell(self._sessions["lengths"], row):
+            turns.append(decode(text[start : start + length]))
+            start += length + 1
+        return turns
+
+    def _texts(self) -> Iterator[str]:
+        for row in range(sum(map(len, self._sessions["text"]))):
+            if self._granularity == "session":
+                yield decode(self._text(row))
+            else:
+                yield from self._turns(row)
+
+
+def _mapped(path: Path) -> dict[str, list[pa.Array]]:
+    """The columns of an Arrow stream, each in the batches in which it was written."""
+    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    return {name: table[name].chunks for name in table.column_names}
+
+
+def _cell(column: list[pa.Array], row: int) -> Any:
+    batch, at = divmod(row, ROWS)
+    return column[batch][at].as_py()
+
+
+def encode(text: str) -> bytes:
+    """UTF-8, with half surrogate pairs kept."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> str:
+    """What `encode` was given."""
+    return data.decode("utf-8", "surrogatepass")
