@@ -36,9 +36,13 @@ FULL = 500  # questions
 def measure() -> None:
     """In the process that is measured: one BM25 run over all questions of a file, through suite, bench and method."""
     from pytest_engram.basics.cache import cache_dir
+    from pytest_engram.judging import METRICS
+    from pytest_engram.judging.judge import judge
     from pytest_engram.memory import Bench
     from pytest_engram.methods.bm25 import BM25
+    from pytest_engram.runs.log import Outcome
     from pytest_engram.suites.longmemeval import source as longmemeval
+    from pytest_engram.suites.longmemeval import suite as sessions
     from pytest_engram.suites.longmemeval.protocol import metric_names
     from pytest_engram.suites.longmemeval.store import Store
 
@@ -56,7 +60,7 @@ def measure() -> None:
             "questions": [{"id": id_} for id_ in ids],
         }
     )
-    suite = longmemeval.load(spec, file, folder)
+    suite, key = sessions.load(spec, file, folder, shown=file.name)
     suite.haystack(ids[0])
     reading = time.perf_counter()
     bench = Bench(
@@ -66,7 +70,7 @@ def measure() -> None:
         cache_dir=cache_dir(),
         tokenize=suite.tokenize,
         rank=suite.rank,
-        lexical=suite.lexical,
+        lexical=suite.haystacks.lexical,
     )
     values: dict[str, list[float]] = {name: [] for name in metric_names(spec.granularity)}
     with log.open("w", encoding="utf-8") as lines:
@@ -74,7 +78,8 @@ def measure() -> None:
             memory = BM25(bench)
             memory.write(suite.haystack(question.haystack))
             found = memory.search(question.query, bench.k)
-            score = suite.score(question, found, bench.k)
+            line = Outcome(suite.name, question.id, "bm25", 0, bench.k, found, {}, "ok")
+            score = judge(key, line, METRICS)
             lines.write(json.dumps({"id": question.id, "ids": found, "metrics": score.metrics}) + "\n")
             for name, value in score.metrics.items():
                 assert value is not None, score.missing[name]

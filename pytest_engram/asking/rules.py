@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sized
-from dataclasses import dataclass
-from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
 from pytest_engram.memory import Dropped
+from pytest_engram.suites.fingerprints import Scored, fingerprint
 
 
 class Violation(Exception):
@@ -82,34 +78,6 @@ def check_trace(trace: object, *, known: Collection[str], method: str, question:
         rank = None if one.rank is None else int(one.rank)
         found.append({"id": str(one.id), "by": str(one.by), "why": str(one.why), "rank": rank})
     return found
-
-
-def covers(k: int, haystack: int) -> bool:
-    """Rule 10: k as large as the haystack returns everything and measures nothing."""
-    return k >= haystack
-
-
-_SPACE = re.compile(r"[\W_]+")
-
-
-def normalise(text: str) -> str:
-    """A question's text for comparison: NFKC, case folded, letters and digits only, single spaces."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
-
-
-@lru_cache(maxsize=4096)
-def fingerprint(text: str) -> str:
-    """The first 16 hex digits of the sha256 of the normalised text: pilot sets commit it in place of the text."""
-    return hashlib.sha256(normalise(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One question that is scored somewhere: its suite, its id and its text's fingerprint."""
-
-    suite: str
-    id: str
-    fingerprint: str
 
 
 def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scored]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.asking.rules import Scored, Violation, check_training, fingerprint
+from pytest_engram.asking.rules import Violation, check_training
 from pytest_engram.memory import Method, TrainingQuestion
-from pytest_engram.suites import files
-from pytest_engram.suites.base import NotRun, Suite
+from pytest_engram.suites import locations
+from pytest_engram.suites.base import NotRun, Source, Suite
+from pytest_engram.suites.fingerprints import Scored, fingerprint
 
 
-def split(name: str, data: Path | None, scored: Sequence[Scored]) -> list[TrainingQuestion]:
+def split(
+    name: str, data: Path | None, scored: Sequence[Scored], sources: Mapping[str, Source]
+) -> list[TrainingQuestion]:
     """The questions of the source `name`, such as "factconsolidation_mh_32k".
 
     Raises:
@@ -20,17 +23,17 @@ def split(name: str, data: Path | None, scored: Sequence[Scored]) -> list[Traini
         NotRun: they can't be had.
         ValueError: no data source has such questions.
     """
-    questions = _questions(name, data)
+    questions = _questions(name, data, sources)
     check_training(f"training split {name}", questions, scored)
     return questions
 
 
-def refusal(method: Method, data: Path | None, scored: Sequence[Scored]) -> str | None:
+def refusal(method: Method, data: Path | None, scored: Sequence[Scored], sources: Mapping[str, Source]) -> str | None:
     """Why a method may not be scored, else None."""
     if not method.trained_on:
         return None
     try:
-        check_training(method.name, _expand(method, data), scored)
+        check_training(method.name, _expand(method, data, sources), scored)
     except Violation as broken:
         return str(broken)
     except (NotRun, ValueError) as reason:
@@ -39,29 +42,31 @@ def refusal(method: Method, data: Path | None, scored: Sequence[Scored]) -> str 
     return None
 
 
-def _expand(method: Method, data: Path | None) -> Iterable[Any]:
+def _expand(method: Method, data: Path | None, sources: Mapping[str, Source]) -> Iterable[Any]:
     for learnt in method.trained_on:
-        if isinstance(learnt, str) and _source_of(learnt):
-            yield from _questions(learnt, data)
+        if isinstance(learnt, str) and _source_of(learnt, sources):
+            yield from _questions(learnt, data, sources)
         else:
             yield learnt
 
 
-def _source_of(name: str) -> Any:
-    for source in files.sources():
-        if name.startswith(source):
-            module = files.source(source)
-            if hasattr(module, "training"):
-                return module
+def _source_of(name: str, sources: Mapping[str, Source]) -> Any:
+    for source in sources:
+        if name.startswith(source) and hasattr(sources[source], "training"):
+            return sources[source]
     return None
 
 
-def _questions(name: str, data: Path | None) -> list[TrainingQuestion]:
-    source = _source_of(name)
+def _questions(name: str, data: Path | None, sources: Mapping[str, Source]) -> list[TrainingQuestion]:
+    source = _source_of(name, sources)
     if source is None:
-        known = ", ".join(s for s in files.sources() if hasattr(files.source(s), "training"))
+        known = ", ".join(sorted(s for s in sources if hasattr(sources[s], "training")))
         raise ValueError(f"no data source has questions named {name!r}; known are the rows of {known}")
-    questions: list[TrainingQuestion] = source.training(name, data)
+    try:
+        questions: list[TrainingQuestion] = source.training(name, data)
+    finally:
+        # The same file has the answers to scored questions: no process that asks keeps them.
+        locations.forget()
     return questions
 
 

@@ -64,16 +64,43 @@ def cached_arrays(directory: Path, key: str, compute: Callable[[], Mapping[str, 
     return found
 
 
+def kept_file(path: Path, content: bytes) -> None:
+    """Write a file whose name says its content, where it is not there yet, or not whole.
+
+    Raises:
+        CacheError: the folder can't be written.
+    """
+    with writing(path.parent):
+        try:
+            if path.read_bytes() == content:
+                return
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as made:
+            made.write(content)
+        Path(made.name).replace(path)
+
+
 def _write(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
-    try:
+    with whole(folder) as made:
         sums = {}
         for number, (name, given) in enumerate(arrays.items()):
             array = np.ascontiguousarray(given).reshape(np.shape(given))
             np.save(made / f"{number}.npy", array, allow_pickle=False)
             sums[name] = checksum(array)
         (made / "arrays.json").write_text(json.dumps(sums), encoding="utf-8")
-        if folder.exists():  # damaged: a sound one is never written again
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A new folder to write into, which becomes `folder` when all is written: nobody ever sees a part of it.
+
+    What stood there before is replaced: it is damaged, as a sound one is never written again.
+    """
+    made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
+    try:
+        yield made
+        if folder.exists():
             shutil.rmtree(folder)
         made.rename(folder)
     except BaseException:

@@ -52,8 +52,7 @@ class _Told(click.ClickException):
 
 def _is_the_users(error: Exception) -> bool:
     from pytest_engram.basics import cache
-    from pytest_engram.judging import registration
-    from pytest_engram.review import compare, merge
+    from pytest_engram.review import compare, merge, registration
     from pytest_engram.runs import folder as runfolder
     from pytest_engram.runs import log as runlog
     from pytest_engram.suites.base import NotRun, SuiteError
@@ -344,7 +343,7 @@ def register(paths: tuple[Path, ...], lock: Path | None, check: bool) -> None:
     folders, by default this folder. Reports then say of a suite whether it was registered before the run, or what was
     changed since.
     """
-    from pytest_engram.judging import registration
+    from pytest_engram.review import registration
 
     places = paths or (Path(),)
     found = registration.statuses(places) if check else registration.register(places, lock)

@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pytest_engram.judging.registration import BEFORE
 from pytest_engram.review import here
-from pytest_engram.suites.base import NotRun, Suite, SuiteError
+from pytest_engram.review.registration import BEFORE, status
+from pytest_engram.suites.base import Key, NotRun, SuiteError
+
+if TYPE_CHECKING:
+    from pytest_engram.suites.microtests.suite import MicroKey
 
 HUB_SECONDS = 5.0
 
@@ -40,15 +43,15 @@ def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
     yield from _reachable()
     yield from _encoder(data, encoder)
     yield _prompts(data)
-    suites: list[Suite] = []
+    keys: list[Key] = []
     for name, path in here.suite_files(()).items():
         try:
-            suites.append(here.load(path, data))
+            keys.append(here.load(path, data).key)
         except SuiteError as error:
             yield Check("data", "bad", name, str(error), "pip install --force-reinstall pytest-engram")
-    yield from _data(suites)
+    yield from _data(keys)
     yield from _oddities(data)
-    yield _registered(suites)
+    yield _registered(keys)
 
 
 def _installed() -> Iterator[Check]:
@@ -172,22 +175,22 @@ def _prompts(data: Path | None) -> Check:
     return Check("data", "note", "SubEM prompt", prompt.source, cure)
 
 
-def _data(suites: list[Suite]) -> Iterator[Check]:
+def _data(keys: list[Key]) -> Iterator[Check]:
     absent: dict[str, list[str]] = {}
-    for suite in suites:
-        if suite.kind != "pilot":
+    for key in keys:
+        if key.kind != "pilot":
             continue
-        told = suite.describe()
-        if suite.not_run:
-            absent.setdefault(suite.not_run, []).append(suite.name)
+        told = key.describe()
+        if key.not_run:
+            absent.setdefault(key.not_run, []).append(key.name)
             continue
         origin = f", {told['origin']}" if told.get("origin") else ""
         notes = "; ".join(told.get("notes") or ())
         if told.get("official") is False:
-            yield Check("data", "note", suite.name, f"not official: {notes}{origin}", "fetch the official data again")
+            yield Check("data", "note", key.name, f"not official: {notes}{origin}", "fetch the official data again")
         else:
             word = "official (sha256 agrees)" if told.get("official") else "here"
-            yield Check("data", "ok", suite.name, f"{word}{origin}" + (f"; {notes}" if notes else ""))
+            yield Check("data", "ok", key.name, f"{word}{origin}" + (f"; {notes}" if notes else ""))
     for reason, names in absent.items():
         looked, _, cure = reason.partition(" Cure: ")
         yield Check("data", "note", ", ".join(names), f"not here: {looked.replace(_OFFLINE, '').rstrip('.; ')}", cure)
@@ -221,9 +224,9 @@ def _oddities(data: Path | None) -> Iterator[Check]:
             yield Check("data", "ok", file.name, f"odd: {oddity}")
 
 
-def _registered(suites: list[Suite]) -> Check:
-    micro = {suite.name: str(suite.describe().get("registered")) for suite in suites if suite.kind == "micro"}
-    changed = [f"{name}: {status}" for name, status in micro.items() if status != BEFORE]
+def _registered(keys: list[Key]) -> Check:
+    micro = {key.name: status(cast("MicroKey", key)) for key in keys if key.kind == "micro"}
+    changed = [f"{name}: {told}" for name, told in micro.items() if told != BEFORE]
     if changed:
         return Check("micro-tests", "note", "registration", "; ".join(changed), "install the package again")
     return Check("micro-tests", "ok", "registration", f"all {len(micro)} are as registered")

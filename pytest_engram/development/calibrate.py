@@ -1,4 +1,6 @@
-"""Depth, neighbours and thresholds, chosen on generated development data: `python -m pytest_engram.development.calibrate`.
+"""Depth, neighbours and thresholds, chosen on generated development data.
+
+`python -m pytest_engram.development.calibrate` computes them again.
 
 No scored text has a part in it. What is maximised:
 

@@ -43,7 +43,7 @@ class EmbeddingStore:
     Args:
         spec: the encoder.
         cache_dir: the folder of `pytest_engram.basics.cache.cache_dir`.
-        progress: shows how far `prepare` is; called as `pytest_engram.basics.progress.progress`. None: nothing is shown.
+        progress: shows how far `prepare` is; called as `basics.progress.progress`. None: nothing is shown.
         encode: texts to float32 (n, d), rows of length 1; default: the model at `spec.path`.
     """
 

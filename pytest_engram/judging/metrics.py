@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import string
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-_NAME = re.compile(r"([a-z][a-z0-9_]*)(?:@([1-9][0-9]*))?")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-
-
-def parse(name: str) -> tuple[str, int | None]:
-    """The parts of a metric's name: "recall_any@5" gives ("recall_any", 5), "subem" gives ("subem", None).
-
-    Raises:
-        ValueError: it is no such name.
-    """
-    match = _NAME.fullmatch(name)
-    if match is None:
-        raise ValueError(f"{name!r} is no metric's name: write it like recall_any@5 or subem")
-    return match[1], int(match[2]) if match[2] else None
+from pytest_engram.basics.texts import contains, normalise, searchable
 
 
 def recall_any(ids: Sequence[str], gold: Collection[str], k: int) -> float:
@@ -86,15 +70,6 @@ def _first(ids: Sequence[str], k: int) -> Sequence[str]:
     return ids[:k]
 
 
-def normalise(text: str) -> str:
-    """A text as SubEM compares it: lower case, ASCII punctuation out, the articles a, an, the out, white space folded.
-
-    Source: `normalize_answer` of SQuAD's evaluation (Rajpurkar et al., 2016), which MemoryAgentBench took over. Only
-    the characters of `string.punctuation` go; typographic quotes and dashes stay.
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
-
-
 def sub_em(prediction: str, answers: Iterable[str]) -> bool:
     """Whether any accepted answer is a substring of the prediction, both normalised.
 
@@ -107,14 +82,3 @@ def sub_em(prediction: str, answers: Iterable[str]) -> bool:
 def answer_at(texts: Sequence[str], answers: Iterable[str], k: int) -> bool:
     """Whether any of the first `k` texts contains an accepted answer, compared as `sub_em` does."""
     return contains(searchable(_first(texts, k)), answers)
-
-
-def searchable(texts: Iterable[str]) -> str:
-    """Many texts, normalised once, for many calls of `contains`: no answer is found across two of them."""
-    return "\n".join(map(normalise, texts))  # no normalised text, and so no answer, has a newline
-
-
-def contains(normalised: str, answers: Iterable[str]) -> bool:
-    """Whether what `normalise` or `searchable` returned contains any of the accepted answers."""
-    wanted = map(normalise, [answers] if isinstance(answers, str) else answers)
-    return any(answer in normalised for answer in wanted if answer)

@@ -12,8 +12,7 @@ from pytest_engram.runs.folder import Run
 from pytest_engram.runs.log import LogError, Outcome
 
 if TYPE_CHECKING:
-    from pytest_engram.plugin.options import Options
-    from pytest_engram.plugin.session import EngramSession
+    from pytest_engram.plugin.options import Floor, Options
 
 
 def earlier(options: Options) -> Run | None:
@@ -30,15 +29,21 @@ def earlier(options: Options) -> Run | None:
         raise pytest.UsageError(f"--engram-fail-worse-than: {error}") from None
 
 
-def failures(engram: EngramSession, results: dict[str, Any], outcomes: Sequence[Outcome]) -> list[str]:
+def failures(
+    floors: Sequence[Floor],
+    earlier: Run | None,
+    named: Sequence[str],
+    results: dict[str, Any],
+    outcomes: Sequence[Outcome],
+) -> list[str]:
     """One line for each floor that a named method is below or was not measured on, and each suite it got worse on."""
     found: list[str] = []
-    for floor in engram.options.floors:
+    for floor in floors:
         shown = f"--engram-fail-under {floor.suite}:{floor.metric}={floor.value:g}"
         rows = [
             row
             for row in results["rows"]
-            if row["suite"] == floor.suite and row["metric"] == floor.metric and row["method"] in engram.named()
+            if row["suite"] == floor.suite and row["metric"] == floor.metric and row["method"] in named
         ]
         if not rows:
             found.append(f"{shown}: no such number in this run; its suites and metrics: {_known(results)}")
@@ -47,8 +52,8 @@ def failures(engram: EngramSession, results: dict[str, Any], outcomes: Sequence[
                 found.append(f"{shown}: {row['method']}: {row['status']}: {row['reason']}")
             elif row["value"] < floor.value:
                 found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']})")
-    if engram.earlier is not None:
-        found += worse(engram.earlier, engram.named(), outcomes, results["manifest"])
+    if earlier is not None:
+        found += worse(earlier, named, outcomes, results["manifest"])
     return found
 
 

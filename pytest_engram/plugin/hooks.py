@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_engram.plugin import options
+from pytest_engram.plugin import hookspecs, options
 
 if TYPE_CHECKING:
     from pytest_engram.plugin.session import EngramSession
@@ -22,6 +22,10 @@ _SESSION = pytest.StashKey["EngramSession"]()
 
 def _session(config: pytest.Config) -> EngramSession | None:
     return config.stash.get(_SESSION, None)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +49,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     if engram := _session(node.config):
-        node.workerinput["engram"] = engram.handover()
+        node.workerinput["engram"] = engram.handover
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
@@ -54,7 +58,7 @@ def pytest_report_header(config: pytest.Config) -> list[str] | None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if (engram := _session(parent.config)) and engram.collects(file_path, parent):
+    if (engram := _session(parent.config)) and engram.shelf.collects(file_path, parent):
         from pytest_engram.plugin.items import SuiteFile
 
         return SuiteFile.of(engram, parent, file_path)
@@ -103,3 +107,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_unconfigure(config: pytest.Config) -> None:
     if engram := _session(config):
         engram.close()
+
+
+def pytest_engram_sources() -> dict[str, str]:
+    from pytest_engram.suites import SOURCES
+
+    return SOURCES
+
+
+def pytest_engram_readers() -> dict[str, str]:
+    from pytest_engram.reading import READERS
+
+    return READERS
+
+
+def pytest_engram_judges() -> dict[str, str]:
+    return {}  # none is shipped yet
+
+
+def pytest_engram_metrics() -> dict[str, str]:
+    from pytest_engram.judging import METRICS
+
+    return METRICS

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_engram.asking.runner import blank
+from pytest_engram.plugin.methods import Methods
 from pytest_engram.runs.log import Outcome
 from pytest_engram.suites.base import Question, Suite, SuiteError
 
@@ -27,7 +29,7 @@ class SuiteFile(pytest.File):
     @classmethod
     def of(cls, engram: EngramSession, parent: pytest.Collector, path: Path) -> SuiteFile:
         """The collector of `path`. A shipped suite outside the root directory gets a short node id."""
-        shipped = engram.shipped_nodeid(path)
+        shipped = engram.shelf.shipped_nodeid(path)
         more: dict[str, Any] = {"nodeid": shipped} if shipped else {}
         node: SuiteFile = cls.from_parent(parent, path=path, **more)
         node.engram = engram
@@ -37,14 +39,14 @@ class SuiteFile(pytest.File):
         """The items, question by question, so that a haystack's memories are used while they are there."""
         try:
             suite = self.engram.suite(self.path)
-            methods = self.engram.selected()
+            methods = self.engram.methods.selected
         except (SuiteError, pytest.UsageError) as error:
             raise self.CollectError(str(error)) from None
         shared: Any = None
         for question in suite.questions:
             for method in methods:
-                for seed in self.engram.seeds(method):
-                    suffix = f"-s{seed - self.engram.first_seed}" if method.stochastic else ""
+                for seed in self.engram.methods.seeds(method):
+                    suffix = f"-s{seed - Methods.first_seed}" if method.stochastic else ""
                     item = QuestionItem.from_parent(
                         self,
                         name=f"{question.name}[{method.name}{suffix}]",
@@ -79,9 +81,11 @@ class QuestionItem(pytest.Function):
         return self.path, 0, self.name  # a skip in a fixture needs a line
 
     def publish(self, outcome: Outcome) -> None:
-        """Put the outcome where it reaches the log, JUnit XML and the terminal, through a worker's channel too."""
+        """Put the outcome where it reaches the process that judges, through a worker's channel too."""
         self.outcome = outcome
-        self.user_properties += properties(outcome)
+        # A worker's channel takes texts alone. What the outcome is worth is told by the process that judges.
+        sent = outcome.to_line() if hasattr(self.config, "workerinput") else outcome
+        self.user_properties.append((PROPERTY, sent))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """A violation is its one message; an error is the method's own traceback."""
@@ -96,13 +100,11 @@ def ask(request: pytest.FixtureRequest) -> None:
     """The function of every item."""
     __tracebackhide__ = True
     from pytest_engram.asking.rules import Violation
-    from pytest_engram.asking.runner import run
 
     item = request.node
     assert isinstance(item, QuestionItem)
     assert isinstance(item.parent, SuiteFile)
-    outcome = run(
-        item.parent.engram,
+    outcome = item.parent.engram.asker.ask(
         item.suite,
         item.question,
         item.method,
@@ -127,9 +129,9 @@ def result(outcome: Outcome) -> str:
 
 
 def properties(outcome: Outcome) -> list[tuple[str, object]]:
-    """An outcome as user properties: whole for the log, and number by number for those who read JUnit XML."""
+    """A judged outcome as user properties: its result, and number by number for those who read JUnit XML."""
     numbers = [(f"engram_{name}", value) for name, value in outcome.metrics.items() if value is not None]
-    return [(PROPERTY, outcome.to_line()), (RESULT, result(outcome)), *numbers]
+    return [(RESULT, result(outcome)), *numbers]
 
 
 def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -141,11 +143,12 @@ def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
         return
     if not report.passed and report.when in ("setup", "call") and call.excinfo is not None:
         error = call.excinfo.value
-        outcome = item.parent.engram.blank(item.suite, item.question, item.method.name, item.seed, item.name)  # type: ignore[union-attr]
+        k = item.parent.engram.options.k  # type: ignore[union-attr]
+        outcome = blank(item.suite, item.question, item.method.name, item.seed, k, item.name)
         outcome.status = "error" if report.failed else "not run"
         outcome.reason = f"{type(error).__name__}: {' '.join(_message(error).split())}"[:500]
         item.publish(outcome)
-        report.user_properties += properties(outcome)
+        report.user_properties.append(item.user_properties[-1])
 
 
 def _message(error: BaseException) -> str:

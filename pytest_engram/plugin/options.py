@@ -48,9 +48,16 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--engram-reader",
-        default="none",
+        default="newest",
         metavar="none|newest|openai:MODEL",
-        help="who answers from the returned entries, for SubEM (default: none)",
+        help="who answers from the returned entries, for SubEM (default: newest, which asks no model)",
+    )
+    group.addoption(
+        "--engram-judge",
+        default="none",
+        metavar="none|NAME",
+        help="who says whether an answer is right, where a suite has the metric `judged`; the plugins of a run bring "
+        "judges (default: none)",
     )
     group.addoption(
         "--engram-report",
@@ -102,6 +109,7 @@ class Options:
     encoder: str
     data: Path | None
     reader: str
+    judge: str
     report: Path
     floors: tuple[Floor, ...]
     worse_than: Path | None
@@ -128,6 +136,7 @@ class Options:
             encoder=option.engram_encoder or os.environ.get("ENGRAM_ENCODER") or "auto",
             data=_folder(config, option.engram_data),
             reader=option.engram_reader,
+            judge=option.engram_judge,
             report=_from_invocation(config, option.engram_report or Path("reports", "latest")),
             floors=tuple(_floor(text) for text in option.engram_fail_under),
             worse_than=_from_invocation(config, option.engram_fail_worse_than)

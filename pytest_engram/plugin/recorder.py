@@ -1,4 +1,4 @@
-"""The controller's record of a run: the log while it grows, and the report when it ends."""
+"""The controller's record of a run: each outcome judged as it comes, the log while it grows, the report at the end."""
 
 from __future__ import annotations
 
@@ -6,50 +6,107 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_engram import report
+from pytest_engram import reading, report
+from pytest_engram.asking.memories import Memories
+from pytest_engram.asking.runner import blank
 from pytest_engram.basics.privacy import public
-from pytest_engram.plugin.items import PROPERTY
+from pytest_engram.judging.judge import VERDICT, asked, judge
+from pytest_engram.judging.judges import Bench, Case, Verdict
+from pytest_engram.plugin import gates, vault
+from pytest_engram.plugin.items import PROPERTY, properties
+from pytest_engram.plugin.methods import Methods
+from pytest_engram.plugin.options import Options
+from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
+from pytest_engram.runs import manifest
 from pytest_engram.runs.log import Outcome
+from pytest_engram.suites.base import Suite
 
 if TYPE_CHECKING:
-    from pytest_engram.plugin.session import EngramSession
+    from pytest_engram.runs.folder import Run
 
 EXCERPT = 300  # characters of an entry that a report shows
+WAITING = "the run ended before its judge did"
 
 
 class Recorder:
-    """A pytest plugin of its own, registered for the run: it sees every report, from every worker."""
+    """A pytest plugin of its own, registered for the run: it sees every report, from every worker.
 
-    def __init__(self, engram: EngramSession) -> None:
-        self.engram = engram
-        self.folder: Path = engram.options.report
-        self.outcomes: dict[tuple[str, str, str, int], Outcome] = {}
+    What it knows of gold is in the vault. It is handed what it needs of the session:
+
+    Args:
+        config: pytest's.
+        options: this plugin's.
+        methods: of the run.
+        memories: whose haystacks have the entries that a report shows.
+        suites: gives the suites of the run.
+        metrics: by name without depth.
+        readings: encoder and reader of the run, when it has ended.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        options: Options,
+        methods: Methods,
+        memories: Memories,
+        suites: Callable[[], list[Suite]],
+        metrics: Mapping[str, Any],
+        readings: Callable[[], tuple[dict[str, Any] | None, reading.ReaderSpec | None]],
+    ) -> None:
+        self._config = config
+        self._options = options
+        self._methods = methods
+        self._memories = memories
+        self._suites = suites
+        self._metrics = metrics
+        self._readings = readings
+        self.folder: Path = options.report
         self.results: dict[str, Any] | None = None
         self.failures: list[str] = []
         self.unwritten: str | None = None  # why the report folder can't be written
         self.broken_collection = False
         self.started = time.time()
+        self._earlier: Run | None = None
+        self._verdict: Verdict | None = None
+        self._told: dict[str, list[tuple[str, object]]] = {}  # an item's properties, until it is torn down
         self._log: Any = None
+
+    def begin(self, earlier: Run | None, verdict: Verdict | None) -> None:
+        """Take the run that this one must not be worse than, and the judge, where there is one."""
+        self._earlier, self._verdict = earlier, verdict
+        if verdict is not None:
+            vault.of(self._config).bench = Bench(verdict)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember that something could not be collected."""
         self.broken_collection |= report.failed
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Put down an item's outcome as soon as it arrives: a killed run keeps what it had."""
-        if report.when == "teardown" or (report.when == "setup" and report.passed):
+        """Judge an item's outcome as soon as it arrives, and put it down: a killed run keeps what it had.
+
+        In place of what was recalled, the report then has the result and each metric, for the terminal and JUnit XML.
+        """
+        others = [(name, value) for name, value in report.user_properties if name != PROPERTY]
+        if len(others) == len(report.user_properties):
             return
-        for name, value in report.user_properties:
-            if name == PROPERTY:
-                self.add(Outcome.from_record(json.loads(str(value))), str(value))
+        if report.when != "teardown" and not (report.when == "setup" and report.passed):
+            for name, value in report.user_properties:
+                if name == PROPERTY:
+                    line = value if isinstance(value, Outcome) else Outcome.from_record(json.loads(str(value)))
+                    self._told[report.nodeid] = properties(self.add(line))
+        told = self._told.pop if report.when == "teardown" else self._told.get
+        report.user_properties = [*others, *told(report.nodeid, [])]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
@@ -59,22 +116,59 @@ class Recorder:
             outcome.status, outcome.reason = "error", " ".join(str(report.longrepr).split())
             self.add(outcome)
 
-    def add(self, outcome: Outcome, line: str | None = None) -> None:
-        """Keep an outcome, and its line where that is at hand; of an item that several workers ran, the first."""
+    def add(self, line: Outcome) -> Outcome:
+        """Judge a line and keep it; of an item that several workers ran, the first."""
+        secrets = vault.of(self._config)
+        outcome = judge(secrets.keys[line.suite], line, self._metrics)
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
-        if key in self.outcomes:
-            return
+        if key in secrets.outcomes:
+            return secrets.outcomes[key]
         if outcome.reason or outcome.missing:
             outcome.reason = public(outcome.reason)
             outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
-            line = None
-        self.outcomes[key] = outcome
+        if self._to_be_judged(outcome):
+            outcome.missing["judged"] = WAITING
+            self._bring(key, outcome)
+        secrets.outcomes[key] = outcome
+        self._write(outcome)
+        return outcome
+
+    def _to_be_judged(self, outcome: Outcome) -> bool:
+        return self._verdict is not None and outcome.answer is not None and "judged" in outcome.metrics
+
+    def _bring(self, key: vault.Item, outcome: Outcome) -> None:
+        secrets = vault.of(self._config)
+        gold = secrets.keys[outcome.suite].gold(outcome.question_id)
+        case = Case(outcome.query, gold.answers, str(outcome.answer), gold.fields)
+        assert secrets.bench is not None
+        secrets.bench.ask(key, case)
+
+    def _take_verdicts(self) -> None:
+        """Wait for the judge, and judge its lines again with its verdicts."""
+        from pytest_engram.basics.progress import progress
+
+        secrets = vault.of(self._config)
+        if secrets.bench is None or not len(secrets.bench):
+            return
+        stream = self._config.get_terminal_writer()._file
+        with progress("judging", len(secrets.bench), "answer", file=stream, patience=2.0) as bar:
+            for key, verdicts, reason in secrets.bench.results():
+                line = asked(secrets.outcomes[key])
+                line.missing.pop(VERDICT, None)
+                if verdicts:
+                    line.fields["verdicts"] = list(verdicts)
+                else:
+                    line.missing[VERDICT] = public(reason)
+                secrets.outcomes[key] = judge(secrets.keys[line.suite], line, self._metrics)
+                bar.advance()
+
+    def _write(self, outcome: Outcome) -> None:
         if self.unwritten is not None:
             return
         try:
             if self._log is None:
-                self._begin()
-            self._log.write((line or outcome.to_line()) + "\n")
+                self._begin_log()
+            self._log.write(outcome.to_line() + "\n")
             self._log.flush()
         except OSError as error:
             self.unwritten = self._cannot_write(error)
@@ -83,7 +177,7 @@ class Recorder:
         where = error.filename2 or error.filename or self.folder
         return f"--engram-report: {where} can't be written ({error.strerror}); name a folder that can"
 
-    def _begin(self) -> None:
+    def _begin_log(self) -> None:
         # Only now: a run that finds nothing to do must not destroy the report of the one before.
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in (*runfolder.SOURCES, *report.FILES):
@@ -95,28 +189,32 @@ class Recorder:
         match = re.fullmatch(r"(?P<question>.*)\[(?P<method>.*?)(?:-s(?P<seed>\d+))?\]", name)
         if match is None:
             return None
-        for suite in self.engram.loaded():
+        for suite in self._suites():
             if suite.path.as_posix().endswith(path.removeprefix("../")):
                 for question in suite.questions:
                     if question.name == match["question"]:
-                        seed = self.engram.first_seed + int(match["seed"] or 0)
-                        return self.engram.blank(suite, question, match["method"], seed, name)
+                        seed = self._methods.first_seed + int(match["seed"] or 0)
+                        return blank(suite, question, match["method"], seed, self._options.k, name)
         return None
 
     def finish(self, session: pytest.Session) -> None:
         """Write the log in its canonical order, the manifest, and every table, plot and page."""
-        from pytest_engram.plugin import gates
         from pytest_engram.report.aggregate import aggregate
-        from pytest_engram.runs import manifest
 
         if self.broken_collection and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.INTERRUPTED  # with workers, pytest-xdist makes it 1
-        if not self.outcomes:
+        found = vault.of(self._config).outcomes
+        if not found:
             return
+        try:
+            self._take_verdicts()
+        except KeyboardInterrupt:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            self.failures.append("interrupted while answers were judged; what was not judged says so")
         self.close()
-        suites = [suite.name for suite in self.engram.loaded()]
-        outcomes = list(runlog.canonical(self.outcomes.values(), suites))
-        facts = manifest.of(self.engram, outcomes, time.time() - self.started)
+        suites = [suite.name for suite in self._suites()]
+        outcomes = list(runlog.canonical(found.values(), suites))
+        facts = self._manifest(outcomes)
         try:
             self.results = runfolder.write(self.folder, outcomes, facts, self._texts(outcomes))
             self.unwritten = None
@@ -126,19 +224,42 @@ class Recorder:
             self.unwritten = self._cannot_write(error)
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
-            shown = _shown(self.folder, self.engram.config.invocation_params.dir)
+            shown = _shown(self.folder, self._config.invocation_params.dir)
             self.failures = [f"interrupted while the report was written; `engram report {shown}` writes it"]
             return
-        self.failures = gates.failures(self.engram, self.results, outcomes)
+        named = self._methods.named()
+        self.failures += gates.failures(self._options.floors, self._earlier, named, self.results, outcomes)
         if self.unwritten is not None:
             self.failures.append(self.unwritten)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _texts(self, outcomes: list[Outcome]) -> dict[str, dict[str, str]]:
+    def _manifest(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        keys = vault.of(self._config).keys
+        methods = self._methods.selected
+        suites = {suite.name: describe(keys[suite.name]) for suite in self._suites()}
+        items = sum(len(self._methods.seeds(method)) for method in methods)
+        encoder, reader = self._readings()
+        answered = {**reader.describe(), "totals": asdict(reading.totals(outcomes))} if reader else None
+        return manifest.of(
+            k=self._options.k,
+            methods={method.name: method.describe() for method in methods},
+            named=self._methods.named(),
+            seeds=[seed for method in methods for seed in self._methods.seeds(method)],
+            suites=suites,
+            planned=items * sum(suite["n"] for suite in suites.values()),
+            ran=len(outcomes),
+            encoder=encoder,
+            reader=answered,
+            judge=None if self._verdict is None else self._verdict.label,
+            root=self._config.rootpath,
+            seconds=time.time() - self.started,
+        )
+
+    def _texts(self, outcomes: Sequence[Outcome]) -> dict[str, dict[str, str]]:
         """Excerpts of all entries that some method returned or dropped, for the page: suite, haystack/id, text."""
         found: dict[str, dict[str, str]] = {}
-        by_name = {suite.name: suite for suite in self.engram.loaded()}
+        by_name = {suite.name: suite for suite in self._suites()}
         haystacks = {s.name: {q.id: q.haystack for q in s.questions} for s in by_name.values()}
         for outcome in outcomes:
             wanted = [*outcome.ids, *(str(d["id"]) for d in outcome.dropped)]
@@ -151,7 +272,7 @@ class Recorder:
             for id_ in wanted:
                 at = id_ if shared else f"{outcome.question_id}/{id_}"
                 if at not in texts:
-                    text = " ".join(self.engram.haystack(suite, key).by_id[id_].text.split())
+                    text = " ".join(self._memories.haystack(suite, key).by_id[id_].text.split())
                     texts[at] = text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
         return found
 
@@ -163,17 +284,16 @@ class Recorder:
         width = shutil.get_terminal_size().columns
         terminal.section("engram", "=")
         terminal.line(report.terminal(self.results, width, colour=terminal.hasmarkup).rstrip())
-        if spec := self.engram.reader_spec:
-            from pytest_engram import reading as readers
-
-            for line in readers.lines(spec, readers.totals(self.outcomes.values())):
+        _, spec = self._readings()
+        if spec is not None:
+            for line in reading.lines(spec, reading.totals(vault.of(self._config).outcomes.values())):
                 terminal.line(line)
         self._tell_failures(terminal)
         if self.unwritten is not None:
             return
         page = self.folder / "results.html"
         terminal.line("")
-        terminal.line(f"page: {_shown(page, self.engram.config.invocation_params.dir)}")
+        terminal.line(f"page: {_shown(page, self._config.invocation_params.dir)}")
 
     def _tell_failures(self, terminal: pytest.TerminalReporter) -> None:
         for failure in self.failures:

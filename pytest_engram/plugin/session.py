@@ -1,280 +1,87 @@
-"""One pytest run's state: which methods, which suites, what was prepared, and the memories that are in use."""
+"""One pytest run: what the hooks call. It makes the parts of the run and hands them what they need.
+
+The controller's session loads suites, prepares, judges and records; a worker's asks.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_engram.asking import rules
-from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method
-from pytest_engram.plugin.options import SEED, Options, argument_paths
-from pytest_engram.runs.log import Outcome
-from pytest_engram.suites.base import Question, Score, Suite
-from pytest_engram.suites.files import SUFFIXES, is_suite, walk
+from pytest_engram.asking.memories import Memories
+from pytest_engram.asking.runner import Asker
+from pytest_engram.basics.registry import Clash, Registry
+from pytest_engram.memory import Method
+from pytest_engram.plugin import vault
+from pytest_engram.plugin.methods import Methods
+from pytest_engram.plugin.options import Options
+from pytest_engram.plugin.shelf import Shelf
+from pytest_engram.reading import ReaderSpec, Reading
+from pytest_engram.suites import shipped_cases
+from pytest_engram.suites.base import Suite, SuiteError
 
 if TYPE_CHECKING:
-    from pytest_engram.asking.preparation import Prepared
     from pytest_engram.encoding.encoders import EmbeddingStore
     from pytest_engram.plugin.recorder import Recorder
-    from pytest_engram.reading import Reader, ReaderSpec
-    from pytest_engram.runs.folder import Run
-
-CASES = "pytest_engram.cases"
-SHIPPED = ("bm25", "dense", "tide", "loom")  # modules of pytest_engram.methods
-ANCHORS = ("dense", "bm25")
-_KEPT = 64  # haystacks, and memories, that a process holds at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Haystack:
-    """Entries, and the same by id."""
-
-    entries: Sequence[Entry]
-    by_id: dict[str, Entry]
+    from pytest_engram.suites.fingerprints import Scored
 
 
 class EngramSession:
-    """What the hooks call. One in every process: the controller's prepares and records, a worker's runs items."""
-
-    first_seed = SEED
+    """One in every process."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.options = Options.of(config)
         self.is_worker = hasattr(config, "workerinput")
-        self.prepared: Prepared | None = None
+        self.methods = Methods(config.pluginmanager, self.options)
+        self.shelf = Shelf(config, wanted=bool(self.options.methods))
+        self.memories = Memories(self.options.k, lambda: self.store, self._training_split)
         self.recorder: Recorder | None = None
-        self.earlier: Run | None = None
+        self._told: dict[str, Any] = {}  # by the controller
         self._suites: dict[Path, Suite] = {}
-        self._collected: dict[Path, Path] = {}  # suite files by where they really are
-        self._haystacks: OrderedDict[tuple[str, str], Haystack] = OrderedDict()
-        self._memories: OrderedDict[tuple[Any, ...], tuple[Memory, object, object]] = OrderedDict()
-        self._benches: dict[tuple[str, int], Bench] = {}
+        self._encoder: dict[str, Any] | None = None
         self._refused: dict[str, str | None] = {}
-        self._scored: list[rules.Scored] | None = None
+        self._scored: list[Scored] | None = None
         self._set: list[str] = []  # environment variables that this run added
-        self._register_shipped_methods()
-        if self.options.methods and config.args_source is not config.ArgsSource.ARGS:
-            config.args[:] = self._default_suites()
 
-    # Methods
+    # What there is
 
-    def _register_shipped_methods(self) -> None:
-        from importlib import import_module
-
-        for name in SHIPPED:
-            module = import_module(f"pytest_engram.methods.{name}")
-            self.config.pluginmanager.register(module, f"engram-{name}")
-
-    def methods(self) -> dict[str, Method]:
-        """All methods that plugins and conftest files brought, by name; a conftest's overrides a shipped one.
+    def registry(self, kind: str, given: Any) -> Registry[Any]:
+        """What the plugins of a run bring of a kind, by name.
 
         Raises:
-            pytest.UsageError: two have one name, so that nobody could tell which of them was measured.
+            pytest.UsageError: two have one name.
         """
-        found: dict[str, Method] = {}
-        for _, plugin in self.config.pluginmanager.list_name_plugin():  # in the order of their registration
-            for value in list(getattr(plugin, "__dict__", {}).values()):
-                info = getattr(value, "__engram_method__", None) if callable(value) else None
-                if not isinstance(info, Method) or (info.name in found and _is_shipped(info)):
-                    continue
-                other = found.get(info.name, info)
-                if _place(other) != _place(info) and not _is_shipped(other):
-                    places = f"{_place(other)} and {_place(info)}"
-                    raise pytest.UsageError(f"two methods have the name {info.name!r}, in {places}; rename one")
-                found[info.name] = info
-        return found
-
-    def selected(self) -> list[Method]:
-        """The named methods, and, unless they are to run alone, their ablations, controls and anchors.
-
-        Raises:
-            pytest.UsageError: a name is no method's.
-        """
-        known = self.methods()
-        names = list(self.options.methods) or ["all"]
-        if "all" in names:
-            names = [name for name in names if name != "all"] + sorted(known, key=_shipped_last(known))
-        chosen: dict[str, Method] = {}
-        for name in names:
-            chosen[name] = _known(known, name, "--engram-method")
-        if self.options.controls:
-            for name in list(chosen):
-                controls = chosen[name].controls
-                for other in ANCHORS if controls is None else controls:
-                    chosen.setdefault(other, _known(known, other, f"controls of {name}"))
-        return list(chosen.values())
-
-    def named(self) -> list[str]:
-        """The methods that the run is about."""
-        if self.options.methods and "all" not in self.options.methods:
-            return list(self.options.methods)
-        experiments = [m.name for m in self.selected() if m.role == "experiment"]
-        return experiments or [m.name for m in self.selected()]
-
-    def seeds(self, method: Method) -> list[int]:
-        """One seed, or `--engram-seeds` for a stochastic method."""
-        return [SEED + i for i in range(self.options.seeds if method.stochastic else 1)]
-
-    # Suites
-
-    def _default_suites(self) -> list[str]:
-        given = self.config.getini("engram_cases")
-        for path in given:
-            if not path.exists():
-                raise pytest.UsageError(f"engram_cases: {path} does not exist; correct it in {self.config.inipath}")
-        return [str(path) for path in given] or [str(shipped_cases())]
-
-    def shipped_nodeid(self, path: Path) -> str | None:
-        """`cases/pilot/x.yaml` for a shipped suite that lies outside the root directory, else None."""
-        if path.is_relative_to(self.config.rootpath) or not path.is_relative_to(shipped_cases()):
-            return None
-        return f"cases/{path.relative_to(shipped_cases()).as_posix()}"
-
-    def collects(self, path: Path, parent: pytest.Collector) -> bool:
-        """Whether a file is a suite that this run was asked for, and has not met yet by way of another link."""
-        if path.suffix not in SUFFIXES or not (self.options.methods or parent.session.isinitpath(path)):
-            return False
-        return is_suite(path) and self._collected.setdefault(path.resolve(), path) == path
-
-    def suite_paths(self) -> list[Path]:
-        """Suite files under the arguments, in the order in which pytest will find them."""
-        ignored = tuple(self.config.getini("norecursedirs"))
-        found: dict[Path, None] = {}
-        for path in argument_paths(self.config):
-            if path.is_dir() and self.options.methods:
-                found.update(dict.fromkeys(p for p in walk(path, ignored) if is_suite(p)))
-            elif is_suite(path):
-                found[path.resolve()] = None
-        return list(found)
-
-    def suite(self, path: Path) -> Suite:
-        """A loaded suite.
-
-        Raises:
-            SuiteError: the file is wrong.
-        """
-        path = path.resolve()
-        if path not in self._suites:
-            from pytest_engram.asking import preparation
-
-            assert self.prepared is not None
-            self._suites[path] = preparation.load(path, self.prepared, self.options.data, self._suites.values())
-            self._scored = None
-        return self._suites[path]
-
-    def loaded(self) -> list[Suite]:
-        """The suites of the run, in their order."""
-        return list(self._suites.values())
-
-    def haystack(self, suite: Suite, key: str) -> Haystack:
-        """The entries of a haystack; kept while it is in use.
-
-        Raises:
-            ValueError: two entries have one id.
-        """
-        at = (suite.name, key)
-        if at not in self._haystacks:
-            entries = suite.haystack(key)
-            by_id = {entry.id: entry for entry in entries}
-            if len(by_id) != len(entries):
-                raise ValueError(f"{suite.name}: two entries of haystack {key!r} have one id")
-            self._haystacks[at] = Haystack(entries, by_id)
-            if len(self._haystacks) > _KEPT:
-                self._haystacks.popitem(last=False)
-        self._haystacks.move_to_end(at)
-        return self._haystacks[at]
-
-    # Memories
+        try:
+            return Registry(kind, *given)
+        except Clash as clash:
+            raise pytest.UsageError(str(clash)) from None
 
     @cached_property
-    def store(self) -> EmbeddingStore:
-        """The embeddings, mapped; the encoder is loaded only for texts that nobody embedded before.
+    def sources(self) -> Registry[Any]:
+        """Data sources."""
+        return self.registry("data source", self.config.hook.pytest_engram_sources())
 
-        Raises:
-            NotRun: there is no encoder.
-        """
-        from pytest_engram.asking import preparation
+    @cached_property
+    def readers(self) -> Registry[Any]:
+        """Readers."""
+        return self.registry("reader", self.config.hook.pytest_engram_readers())
 
-        assert self.prepared is not None
-        return preparation.store(self.prepared, self.options, self.terminal())
+    @cached_property
+    def metrics(self) -> Registry[Any]:
+        """Metrics."""
+        return self.registry("metric", self.config.hook.pytest_engram_metrics())
 
-    def bench(self, suite: Suite, seed: int) -> Bench:
-        """What a memory over this suite's entries is given."""
-        from pytest_engram.basics.cache import cache_dir
-
-        if (suite.name, seed) not in self._benches:
-            self._benches[suite.name, seed] = Bench(
-                k=self.options.k,
-                seed=seed,
-                embeddings=lambda: self.store,
-                cache_dir=cache_dir(),
-                tokenize=suite.tokenize,
-                rank=suite.rank,
-                lexical=suite.lexical,
-                training=self._training_split,
-            )
-        return self._benches[suite.name, seed]
-
-    def memory(
-        self,
-        method: Method,
-        factory: MemoryFactory,
-        seed: int,
-        suite: Suite,
-        haystack: Haystack,
-        *,
-        second: bool = False,
-    ) -> Memory:
-        """The memory of a method over a haystack: filled once in each process, and kept while it is in use.
-
-        The `second` one holds the same and is asked only now and then, to see whether it answers alike.
-        """
-        __tracebackhide__ = True
-        from pytest_engram.asking.runner import fill
-
-        # By identity, and what is identified is kept with the memory, so that no later object can have its address.
-        key = (method.name, seed, id(factory), id(haystack.entries), suite.tokenize, suite.rank, second)
-        if key not in self._memories:
-            memory = fill(factory, self.bench(suite, seed), haystack.entries)
-            self._memories[key] = (memory, factory, haystack.entries)
-            if len(self._memories) > _KEPT:
-                self._memories.popitem(last=False)
-        self._memories.move_to_end(key)
-        return self._memories[key][0]
-
-    # Rules
-
-    def refused(self, method: Method) -> str | None:
-        """Why a method may not be scored: it learnt from scored data. None where it may."""
-        if method.name not in self._refused:
-            from pytest_engram.asking import training
-
-            self._refused[method.name] = training.refusal(method, self.options.data, self.scored())
-        return self._refused[method.name]
-
-    def scored(self) -> list[rules.Scored]:
-        """Every pilot question: those of the shipped pilot sets and those of this run."""
-        if self._scored is None:
-            from pytest_engram.asking import training
-
-            self._scored = training.scored([shipped_cases(), *self.suite_paths()], self.loaded())
-        return self._scored
-
-    def _training_split(self, name: str) -> list[Any]:
-        from pytest_engram.asking import training
-
-        return training.split(name, self.options.data, self.scored())
-
-    # Readers
+    @cached_property
+    def judges(self) -> Registry[Any]:
+        """Judges."""
+        return self.registry("judge", self.config.hook.pytest_engram_judges())
 
     @cached_property
     def reader_spec(self) -> ReaderSpec | None:
@@ -283,92 +90,165 @@ class EngramSession:
         Raises:
             pytest.UsageError: there is no such reader.
         """
-        from pytest_engram.reading import ReaderError, ReaderSpec, resolve
+        from pytest_engram.reading import ReaderError, resolve
 
         if self.is_worker:
-            assert self.prepared is not None
-            return ReaderSpec(**self.prepared.reader) if self.prepared.reader else None
+            return ReaderSpec(**self._told["reader"]) if self._told["reader"] else None
         try:
-            return resolve(self.options.reader, self.options.data)
+            return resolve(self.options.reader, self.options.data, self.readers)
         except ReaderError as error:
             raise pytest.UsageError(f"--engram-reader: {error}") from None
 
     @cached_property
-    def _reader(self) -> Reader | None:
-        from pytest_engram.encoding.encoders import cache_dir
-        from pytest_engram.reading import make
+    def store(self) -> EmbeddingStore:
+        """The embeddings, mapped; the encoder is loaded only for texts that nobody embedded before.
 
-        return make(self.reader_spec, cache_dir()) if self.reader_spec else None
+        Raises:
+            pytest.UsageError: there is no such encoder.
+        """
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.basics.progress import progress
+        from pytest_engram.encoding.encoders import EmbeddingStore, EncoderError, EncoderSpec, resolve
 
-    def read(self, suite: Suite, question: Question, entries: Sequence[Entry], score: Score, outcome: Outcome) -> None:
-        """Add SubEM where the suite has it: from the reader's answer, else as not run."""
-        if "subem" not in suite.metrics or question.excluded:
-            return
-        from pytest_engram.reading import ReaderUnavailable
+        if self._encoder is None:
+            try:
+                self._encoder = asdict(resolve(self.options.encoder, self.options.data))
+            except EncoderError as error:
+                raise pytest.UsageError(f"--engram-encoder: {error}") from None
+        spec = EncoderSpec(**self._encoder)
+        stream = self.terminal()
+        return EmbeddingStore(spec, cache_dir(), lambda label, total: progress(label, total, file=stream))
 
-        score.metrics["subem"] = None
-        if self.reader_spec is None or self._reader is None:
-            score.missing["subem"] = "no reader: choose one with --engram-reader"
-            return
-        outcome.reader = self.reader_spec.label
-        try:
-            answer = self._reader.answer(question.query, entries)
-        except ReaderUnavailable as reason:
-            score.missing["subem"] = str(reason)
-            return
-        from pytest_engram.judging.metrics import sub_em
+    def readings(self) -> tuple[dict[str, Any] | None, ReaderSpec | None]:
+        """Encoder and reader of this run, for the record; no encoder as long as nothing was embedded."""
+        return self._encoder, self.reader_spec
 
-        score.metrics["subem"] = float(sub_em(answer.text, question.answers))
-        outcome.answer = answer.text
-        outcome.fields |= answer.fields()
+    # Suites
 
-    def describe_reader(self) -> dict[str, Any] | None:
-        """The reader and what its answers took, for the manifest; None: nobody answers."""
-        if self.reader_spec is None:
-            return None
-        from pytest_engram.reading import totals
+    def suite(self, path: Path) -> Suite:
+        """What is asked of a suite file. The controller locks its key away; a worker gets no key.
 
-        outcomes = self.recorder.outcomes.values() if self.recorder else ()
-        return {**self.reader_spec.describe(), "totals": asdict(totals(outcomes))}
+        Raises:
+            SuiteError: the file is wrong.
+        """
+        path = path.resolve()
+        if path not in self._suites:
+            self._suites[path] = self._handed(path) if self.is_worker else self._load(path)
+            self._scored = None
+        return self._suites[path]
 
-    # Outcomes
+    def _load(self, path: Path) -> Suite:
+        from pytest_engram.judging import METRICS, named
+        from pytest_engram.suites.base import parse_metric
+        from pytest_engram.suites.loading import check_names, load
 
-    def blank(self, suite: Suite, question: Question, method: str, seed: int, name: str) -> Outcome:
-        """An outcome that nothing is known of yet."""
-        return Outcome(
-            suite=suite.name,
-            question_id=question.id,
-            method=method,
-            seed=seed,
-            k=self.options.k,
-            ids=[],
-            metrics=dict.fromkeys(() if question.excluded else suite.metrics),
-            status="ok",
-            item=name,
-            query=question.query,
-        )
+        data = self.options.data
+        loaded = load(path, data, sources=self.sources, metrics=self.metrics, shipped_metrics=METRICS)
+        check_names(loaded, self._suites.values())
+        if loaded.key.family is None:
+            wanted = [named.of(self.metrics[parse_metric(name)[0]]) for name in loaded.key.metrics]
+            loaded.suite.reads = any(metric.reads for metric in wanted)
+        vault.of(self.config).keys[loaded.key.name] = loaded.key
+        return loaded.suite
+
+    def _handed(self, path: Path) -> Suite:
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.suites import handover
+
+        told = self._told["suites"].get(str(path))
+        if told is None:
+            raise SuiteError(path, None, "", "it was not there when the run was prepared; run again")
+        if "problem" in told:
+            raise pytest.UsageError(told["problem"])  # as the controller said it
+        return handover.read(told["name"], path, cache_dir() / "asked", self.sources)
+
+    def loaded(self) -> list[Suite]:
+        """The suites of the run, in their order."""
+        return list(self._suites.values())
+
+    # Rules
+
+    def refused(self, method: Method) -> str | None:
+        """Why a method may not be scored: it learnt from scored data. None where it may."""
+        if method.name not in self._refused:
+            from pytest_engram.asking import training
+
+            self._refused[method.name] = training.refusal(method, self.options.data, self.scored(), self.sources)
+        return self._refused[method.name]
+
+    def scored(self) -> list[Scored]:
+        """Every pilot question: those of the shipped pilot sets and those of this run."""
+        if self._scored is None:
+            from pytest_engram.asking import training
+
+            self._scored = training.scored([shipped_cases(), *self.shelf.paths()], self.loaded())
+        return self._scored
+
+    def _training_split(self, name: str) -> list[Any]:
+        from pytest_engram.asking import training
+
+        return training.split(name, self.options.data, self.scored(), self.sources)
+
+    @cached_property
+    def asker(self) -> Asker:
+        """What asks, in this process."""
+        from pytest_engram.basics.cache import cache_dir
+
+        return Asker(self.memories, self.refused, Reading(self.reader_spec, cache_dir, self.readers))
 
     # The run
 
     def start(self) -> None:
         """Controller: prepare everything once. Worker: take over what was prepared."""
-        from pytest_engram.asking import preparation
+        if self.is_worker:
+            self._told = self.config.workerinput["engram"]  # type: ignore[attr-defined]
+            self._encoder, self._refused = self._told["encoder"], self._told["refused"]
+            return
         from pytest_engram.plugin import gates
 
-        if self.is_worker:
-            self.prepared = preparation.Prepared.from_json(self.config.workerinput["engram"])  # type: ignore[attr-defined]
-            return
-        self.selected()  # an unknown method is told before anything long begins
-        self.earlier = gates.earlier(self.options)  # now: this run may write to the same folder
-        self.prepared = preparation.Prepared(reader=asdict(self.reader_spec) if self.reader_spec else None)
-        preparation.prepare(self)
+        methods = self.methods.selected  # an unknown method is told before anything long begins
+        earlier = gates.earlier(self.options)  # now: this run may write to the same folder
+        _ = self.reader_spec
+        judge = self._judge()
+        suites = self._readable()
         if not self.config.option.collectonly:
+            self._prepare(suites, methods)
             from pytest_engram.plugin.recorder import Recorder
 
-            self.recorder = Recorder(self)
+            self.recorder = Recorder(
+                self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.readings
+            )
+            self.recorder.begin(earlier, judge)
             self.config.pluginmanager.register(self.recorder, "engram-recorder")
         if getattr(self.config.option, "dist", "no") != "no":
             self._give_workers_one_thread_each()
+
+    def _judge(self) -> Any:
+        from pytest_engram.judging.judges import JudgeError, resolve
+
+        try:
+            return resolve(self.options.judge, self.judges)
+        except JudgeError as error:
+            raise pytest.UsageError(f"--engram-judge: {error}") from None
+
+    def _readable(self) -> list[Suite]:
+        """The suites under the arguments. A file that can't be read is left to its collection, which reports it."""
+        found: list[Suite] = []
+        for path in self.shelf.paths():
+            try:
+                found.append(self.suite(path))
+            except SuiteError:
+                continue
+        return found
+
+    def _prepare(self, suites: list[Suite], methods: list[Method]) -> None:
+        from pytest_engram.asking import preparation
+
+        keyword = self.config.option.keyword
+        wanted = [s for s in suites if s.not_run is None and s.questions and preparation.chosen(s, methods, keyword)]
+        if any(method.embeds for method in methods) and wanted:
+            preparation.embed(wanted, self.store)
+        preparation.index(wanted, methods, self.methods.seeds, self.memories, self.terminal())
 
     def _give_workers_one_thread_each(self) -> None:
         # Workers already fill the cores. On small matrices, a BLAS that starts a thread a core in each of them as well
@@ -378,14 +258,28 @@ class EngramSession:
                 os.environ[name] = "1"
                 self._set.append(name)
 
-    def handover(self) -> Any:
-        """What a worker needs to know, as JSON."""
-        assert self.prepared is not None
-        return self.prepared.to_json()
+    @cached_property
+    def handover(self) -> dict[str, Any]:
+        """What a worker is told, as JSON: it reads no suite file, and no benchmark's."""
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.suites import handover
+
+        suites: dict[str, dict[str, str]] = {}
+        for path in self.shelf.paths():
+            try:
+                suites[str(path)] = {"name": handover.write(self.suite(path), cache_dir() / "asked")}
+            except SuiteError as error:
+                suites[str(path)] = {"problem": str(error)}
+        return {
+            "suites": suites,
+            "encoder": self._encoder,
+            "reader": asdict(self.reader_spec) if self.reader_spec else None,
+            "refused": {method.name: self.refused(method) for method in self.methods.selected},
+        }
 
     def header(self) -> list[str]:
         """Lines for pytest's header."""
-        return [f"engram: k={self.options.k}, methods: {', '.join(m.name for m in self.selected())}"]
+        return [f"engram: k={self.options.k}, methods: {', '.join(m.name for m in self.methods.selected)}"]
 
     def collected(self) -> None:
         """Thousands of items, and all modules, stay until the end: the garbage collector need not visit them again."""
@@ -415,43 +309,10 @@ class EngramSession:
         return self.config.get_terminal_writer()._file
 
     def close(self) -> None:
-        """Let go of memories, mapped files and the recorder's log."""
-        self._memories.clear()
+        """Let go of memories, mapped files, gold and the recorder's log."""
+        self.memories.close()
+        vault.clear(self.config)
         for name in self._set:
             os.environ.pop(name, None)
         if self.recorder is not None:
             self.recorder.close()
-
-
-def shipped_cases() -> Path:
-    """The folder of the shipped suites."""
-    from importlib.resources import files
-
-    return Path(str(files(CASES)))
-
-
-def _place(info: Method) -> str:
-    code = info.function.__code__
-    # One conftest can be met twice, through a link to its folder.
-    return f"{os.path.realpath(code.co_filename)}:{code.co_firstlineno}"
-
-
-def _is_shipped(info: Method) -> bool:
-    return info.function.__module__.startswith("pytest_engram.methods")
-
-
-def _shipped_last(known: dict[str, Method]) -> Any:
-    return lambda name: (_is_shipped(known[name]), list(known).index(name))
-
-
-def _known(known: dict[str, Method], name: str, where: str) -> Method:
-    if name in known:
-        return known[name]
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    raise pytest.UsageError(
-        f"{where}: no method {name!r}{hint} Known: {', '.join(sorted(known))}. A method is a fixture made by @method, "
-        "in the conftest.py of the root directory or in a plugin"
-    )

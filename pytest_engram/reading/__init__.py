@@ -1,20 +1,17 @@
-"""Who answers from the entries that a memory returned, for SubEM. One module a reader: a new one is one new file here.
+"""Who answers from the entries that a memory returned. One module a reader, which `pytest_engram_readers` names.
 
-A reader's module holds
-
-- `USAGE`, how it is asked for: its name, and behind a colon what must be added;
-- `resolve(argument, data) -> ReaderSpec`, in the controller: cheap, and without asking anybody anything;
-- `make(spec, cache_dir) -> Reader`, in every process that runs items.
+What a reader's module holds is said by `ReaderMaker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from pytest_engram.basics.registry import Registry
 from pytest_engram.memory import Entry
 from pytest_engram.runs.log import Outcome
 
@@ -89,40 +86,105 @@ class Reader(Protocol):
         ...
 
 
-def known() -> list[str]:
+class ReaderMaker(Protocol):
+    """What `pytest_engram_readers` names: a module or any other object.
+
+    `USAGE` says how it is asked for: its name, and behind a colon what must be added, as in `openai:MODEL`.
+    """
+
+    USAGE: str
+
+    def resolve(self, argument: str, data: Path | None) -> ReaderSpec:
+        """The reader for what stands behind the colon, in the controller: cheap, and without asking anybody anything.
+
+        Its `kind` is the name that it is asked for by.
+
+        Raises:
+            ReaderError: it can't be used here.
+        """
+        ...
+
+    def make(self, spec: ReaderSpec, cache_dir: Path) -> Reader:
+        """The reader, in every process that asks."""
+        ...
+
+
+# By the name that is asked for, where each shipped reader is; it is imported when it is first needed.
+READERS = {"newest": f"{__name__}.newest", "openai": f"{__name__}.openai"}
+
+
+def known(readers: Mapping[str, Any] = READERS) -> list[str]:
     """How readers are asked for."""
-    return [NONE, *(_module(kind).USAGE for kind in _kinds())]
+    readers = Registry("reader", readers)
+    return [NONE, *(readers[kind].USAGE for kind in sorted(readers))]
 
 
-def resolve(name: str, data: Path | None) -> ReaderSpec | None:
+def resolve(name: str, data: Path | None, readers: Mapping[str, Any] = READERS) -> ReaderSpec | None:
     """The reader that `--engram-reader` asks for; None for "none".
 
     Args:
         name: a reader's name, and behind a colon what it needs.
         data: the folder of `--engram-data`, for the official prompt.
+        readers: those that there are, as `pytest_engram_readers` brings them.
 
     Raises:
         ReaderError: there is no such reader, or it can't be used here.
     """
     if name == NONE:
         return None
+    readers = Registry("reader", readers)
     kind, colon, argument = name.partition(":")
-    usage = _module(kind).USAGE if kind in _kinds() else None
+    usage = readers[kind].USAGE if kind in readers else None
     if usage is None or (":" in usage) != bool(colon) or (colon and not argument.strip()):
-        raise ReaderError(f"no reader {name!r}; known are {', '.join(known())}")
-    spec: ReaderSpec = _module(kind).resolve(argument.strip(), data)
+        raise ReaderError(f"no reader {name!r}; known are {', '.join(known(readers))}")
+    spec: ReaderSpec = readers[kind].resolve(argument.strip(), data)
     return spec
 
 
-def make(spec: ReaderSpec, cache_dir: Path) -> Reader:
-    """The reader, in a process that runs items.
+def make(spec: ReaderSpec, cache_dir: Path, readers: Mapping[str, Any] = READERS) -> Reader:
+    """The reader, in a process that asks.
 
     Args:
         spec: what `resolve` returned.
         cache_dir: where answers that cost something are kept.
+        readers: those that there are.
     """
-    reader: Reader = _module(spec.kind).make(spec, cache_dir)
+    reader: Reader = Registry("reader", readers)[spec.kind].make(spec, cache_dir)
     return reader
+
+
+class Reading:
+    """The reader of a run, if it has one, at work in a process that asks.
+
+    Args:
+        spec: which; None: nobody answers.
+        cache_dir: gives the folder where answers that cost something are kept.
+        readers: those that there are.
+    """
+
+    def __init__(
+        self, spec: ReaderSpec | None, cache_dir: Callable[[], Path], readers: Mapping[str, Any] = READERS
+    ) -> None:
+        self._spec = spec
+        self._cache_dir = cache_dir
+        self._readers = readers
+
+    @cached_property
+    def _reader(self) -> Reader | None:
+        return make(self._spec, self._cache_dir(), self._readers) if self._spec else None
+
+    def read(self, question: str, entries: Sequence[Entry], outcome: Outcome) -> None:
+        """Put the answer into the outcome, or why there is none; nothing where nobody is asked."""
+        if self._spec is None or self._reader is None:
+            return
+        outcome.reader = self._spec.label
+        try:
+            answer = self._reader.answer(question, entries)
+        except ReaderUnavailable as reason:
+            outcome.missing["answer"] = str(reason)
+            return
+        outcome.answer = answer.text
+        outcome.fields |= answer.fields()
 
 
 @dataclass
@@ -179,11 +241,3 @@ def lines(spec: ReaderSpec, found: Totals) -> list[str]:
     for reason, count in sorted(found.unanswered.items(), key=lambda item: (-item[1], item[0])):
         told.append(f"reader {spec.label}: {count} not answered: {reason}")
     return told
-
-
-def _kinds() -> list[str]:
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__")
-
-
-def _module(kind: str) -> Any:
-    return import_module(f"{__name__}.{kind}")

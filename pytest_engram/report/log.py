@@ -9,8 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_engram import statistics as stats
-from pytest_engram.asking.rules import covers
-from pytest_engram.runs.log import BINARY, Outcome
+from pytest_engram.runs.log import BINARY, Outcome, covers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -27,7 +27,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_engram.judging.metrics import normalise
+from pytest_engram.basics.texts import normalise
 from pytest_engram.report.wording import UNPRINTABLE
 from pytest_engram.runs.log import Outcome
 

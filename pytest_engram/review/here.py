@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_engram.suites.base import Suite, SuiteError
+from pytest_engram.basics.registry import Registry
+from pytest_engram.suites.base import Loaded, Source, SuiteError
 
 
 def suite_files(places: Sequence[Path], names: Collection[str] | None = None) -> dict[str, Path]:
@@ -21,8 +22,7 @@ def suite_files(places: Sequence[Path], names: Collection[str] | None = None) ->
     Raises:
         SuiteError: a file of `places` can't be read.
     """
-    from pytest_engram.plugin.session import shipped_cases
-    from pytest_engram.suites import files
+    from pytest_engram.suites import files, shipped_cases
 
     found: dict[str, Path] = {}
     for place in [*places, shipped_cases()]:
@@ -34,25 +34,29 @@ def suite_files(places: Sequence[Path], names: Collection[str] | None = None) ->
     return found
 
 
-def load(path: Path, data: Path | None) -> Suite:
-    """A suite and its data; `not_run` says why there is none.
+def load(path: Path, data: Path | None, *, look: bool = True) -> Loaded:
+    """A suite and its key; `not_run` says why there is no data. Only the shipped sources and metrics are known.
+
+    Args:
+        path: the suite file.
+        data: the folder of `--engram-data`, if any.
+        look: whether data is looked for, on this machine alone.
 
     Raises:
         SuiteError: the file is wrong.
     """
-    from pytest_engram.asking import preparation
+    from pytest_engram.judging import METRICS
+    from pytest_engram.suites import SOURCES, loading
 
+    sources: Registry[Source] = Registry("data source", SOURCES)
     with offline():
-        return preparation.load(path, preparation.Prepared(), data, ())
+        return loading.load(path, data, sources=sources, metrics=METRICS, shipped_metrics=METRICS, look=look)
 
 
 def questions(path: Path) -> list[tuple[str, str]]:
     """Id and item name of a suite's questions, as far as they are known without its data."""
-    from pytest_engram.asking import preparation
-
-    nothing = preparation.Prepared({str(path): {"path": None, "reason": "not looked for"}})
     try:
-        return [(question.id, question.name) for question in preparation.load(path, nothing, None, ()).questions]
+        return [(question.id, question.name) for question in load(path, None, look=False).suite.questions]
     except SuiteError:
         return []
 

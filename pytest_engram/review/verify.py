@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from pytest_engram.basics.registry import Registry
+from pytest_engram.judging import METRICS
+from pytest_engram.judging.judge import asked, judge
+from pytest_engram.judging.scoring import BeyondTheLog
 from pytest_engram.review import here
+from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
 from pytest_engram.runs.log import Outcome
-from pytest_engram.suites.base import Question, Suite, SuiteError
+from pytest_engram.suites.base import Key, Question, Suite, SuiteError
 
 # What a manifest says of a suite and what may differ from one machine to another.
 _ELSEWHERE = {"origin", "notes", "not_run", "registered", "file"}
 _WITH_DATA = {"excluded", "official", "n", "cases", "levels"}
-_SIDES = ("family", "case", "web", "backers", "winner", "expected")
 SHOWN = 5  # of a kind
 
 
@@ -156,18 +160,16 @@ def _encoder(run: Run, data: Path | None) -> Iterator[Finding]:
 
 def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: Path | None) -> Iterator[Finding]:
     """The suite file, its rule and its data are those of the run, and every item scores as it did."""
-    from pytest_engram.runs import manifest
-
     what = f"suite {name}"
     if path is None:
         yield Finding("unchecked", what, f"{told.get('file', 'its file')} is not here; give its place with --cases")
         return
     try:
-        suite = here.load(path, data)
+        suite, key = here.load(path, data)
     except SuiteError as error:
         yield Finding("differs", what, str(error))
         return
-    described = json.loads(json.dumps(manifest.describe(suite)))
+    described = json.loads(json.dumps(describe(key)))
     left_out = _ELSEWHERE | (_WITH_DATA if suite.not_run else set())
     both = [key for key in described if key in told and key not in left_out]
     one, other = {key: described[key] for key in both}, {key: told[key] for key in both}
@@ -180,10 +182,10 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
     if suite.not_run and outcomes:
         yield Finding("unchecked", f"scores of {name}", f"the data is not here: {suite.not_run}")
     elif outcomes:
-        yield from _scores(name, suite, outcomes)
+        yield from _scores(name, suite, key, outcomes)
 
 
-def _scores(name: str, suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
     questions = {question.id: question for question in suite.questions}
     problems: list[str] = []
     beyond = 0
@@ -193,93 +195,35 @@ def _scores(name: str, suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[Fi
             problems.append(f"{outcome.item}: the suite has no question {outcome.question_id!r}")
             continue
         try:
-            problems += [f"{outcome.item}: {place}" for place in rescored(suite, question, outcome)]
+            problems += [f"{outcome.item}: {place}" for place in judged_again(suite, key, question, outcome)]
         except BeyondTheLog:
             beyond += 1
     checked = len(outcomes) - beyond
     if checked:
-        yield from _told(f"scores of {name}", problems, f"{checked} items, scored again from the returned ids")
+        yield from _told(f"scores of {name}", problems, f"{checked} items, judged again from what was recalled")
     if beyond:
-        why = "measured by more than the returned ids; only another run can check them"
+        why = "measured by more than the log holds; only another run can check them"
         yield Finding("unchecked", f"scores of {name}", f"{beyond} items: {why}")
 
 
-def rescored(suite: Suite, question: Question, outcome: Outcome) -> list[str]:
-    """Where a logged item differs from what its returned ids and the suite say.
+def judged_again(suite: Suite, key: Key, question: Question, outcome: Outcome) -> list[str]:
+    """Where a logged item differs from what the same judgement makes of what was recalled.
 
     Raises:
-        BeyondTheLog: it was measured by more than the returned ids.
+        BeyondTheLog: it was measured by more than the log holds.
     """
-    from pytest_engram.asking.runner import limit_to_k
-    from pytest_engram.judging.metrics import sub_em
-
     entries = suite.haystack(question.haystack)
     known = {entry.id for entry in entries}
     dropped = [str(drop["id"]) for drop in outcome.dropped]
     if unknown := [id_ for id_ in (*outcome.ids, *dropped) if id_ not in known]:
         return [f"id {unknown[0]!r} is in no entry of the haystack"]
-    score = suite.examine(question, _Replay(outcome, entries))  # type: ignore[arg-type]
-    limit_to_k(score, outcome.k)
-    if "subem" in suite.metrics and not question.excluded:
-        answered = outcome.answer is not None
-        score.metrics["subem"] = float(sub_em(outcome.answer or "", question.answers)) if answered else None
-    decisive = score.metrics.get(suite.metrics[0])
-    fields = {**question.fields, **score.fields}
-    should = {
-        "metrics": score.metrics,
-        "hit": score.hit if score.hit is not None or decisive is None else decisive >= 1.0,
-        "query": question.query,
-        "haystack": len(entries),
-        "gold": suite.gold_texts(question),
-        "ceiling": suite.ceiling(question),
-        "excluded": question.excluded,
-        "gold_ids": suite.gold_ids(question, list(dict.fromkeys([*outcome.ids, *dropped]))),
-        "lost": _lost(suite, question, outcome),
-        **{key: fields[key] for key in _SIDES if key in fields},
-        "fields": {key: value for key, value in fields.items() if key not in _SIDES},
-    }
-    logged = {key: getattr(outcome, key) for key in should}
-    # A reader's tokens are among the fields, too.
-    logged["fields"] = {key: outcome.fields[key] for key in should["fields"] if key in outcome.fields}
-    return _shown(json.loads(json.dumps(should)), logged)
-
-
-def _lost(suite: Suite, question: Question, outcome: Outcome) -> bool | None:
-    """Whether an answer that stood in the first k was dropped in a conflict; None: the memory tells of none."""
-    if outcome.lost is None:
-        return None
-    ranks = {str(drop["id"]): drop.get("rank") for drop in outcome.dropped}
-    within = [id_ for id_, rank in ranks.items() if isinstance(rank, int) and rank <= outcome.k]
-    return bool(suite.gold_ids(question, within)) and not suite.gold_ids(question, outcome.ids)
+    should = judge(key, asked(outcome), Registry("metric", METRICS))
+    should.query, should.haystack = question.query, len(entries)
+    return _shown(json.loads(json.dumps(asdict(should))), json.loads(json.dumps(asdict(outcome))))
 
 
 def _shown(should: Any, found: Any) -> list[str]:
     return [f"{where}: {other}, should be {one}" for where, one, other in here.differing(should, found)]
-
-
-class BeyondTheLog(Exception):
-    """What the log does not hold."""
-
-
-class _Replay:
-    """A `Probe` that returns what the log says that the method returned."""
-
-    def __init__(self, outcome: Outcome, entries: Sequence[Any]) -> None:
-        self.k = outcome.k
-        self.entries = entries
-        self._ids = outcome.ids
-
-    @property
-    def bench(self) -> Any:
-        raise BeyondTheLog
-
-    def memory(self, *, one_by_one: bool = False) -> Any:  # noqa: ARG002
-        raise BeyondTheLog
-
-    def search(self, *, one_by_one: bool = False) -> list[str]:
-        if one_by_one:
-            raise BeyondTheLog
-        return list(self._ids)
 
 
 def _told(what: str, problems: Sequence[str], agreed: str) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ Status = Literal["ok", "violation", "error", "not run"]
 
 @dataclass(slots=True)
 class Outcome:
-    """What one item found.
+    """What one item found: what was recalled, and what that is worth once it was judged.
 
     `metrics` holds None where a metric could not be measured, and `missing` says why. A question that the official
     protocol leaves out of the means has no metrics at all, and `excluded` says which rule left it out.
@@ -45,12 +45,15 @@ class Outcome:
     gold_ids: list[str] = field(default_factory=list)  # those of the returned and the dropped entries that answer
     ceiling: bool | None = None  # whether any entry of the haystack answers
     dropped: list[dict[str, Any]] = field(default_factory=list)  # id, by, why: from the memory's trace
-    lost: bool | None = None  # an answer stood in the first k and was dropped in a conflict
+    # An answer stood in the first k and was dropped in a conflict; None: the memory tells of no conflict. Before the
+    # line is judged, False where it tells.
+    lost: bool | None = None
     answer: str | None = None  # the reader's
     reader: str | None = None
     missing: dict[str, str] = field(default_factory=dict)
     excluded: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)  # a family's own
+    asked: dict[str, Any] = field(default_factory=dict)  # what further askings gave, where a family asks several times
 
     def to_line(self) -> str:
         """One line of `items.jsonl`, without what does not apply."""
@@ -76,6 +79,11 @@ def _given(value: Any) -> bool:
 
 # Metrics that are 0 or 1 on each question, without their depth.
 BINARY = frozenset({"recall_any", "recall_all", "answer", "subem", "correct"})
+
+
+def covers(k: int, haystack: int) -> bool:
+    """Rule 10: k as large as the haystack returns everything and measures nothing."""
+    return k >= haystack
 
 
 class LogError(Exception):

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from pytest_engram.basics.privacy import public
-from pytest_engram.runs.log import Outcome
-
-if TYPE_CHECKING:
-    from pytest_engram.plugin.session import EngramSession
-    from pytest_engram.suites.base import Suite
+from typing import Any
 
 PACKAGES = (
     "pytest-engram",
@@ -35,48 +27,56 @@ PACKAGES = (
 )
 
 
-def of(engram: EngramSession, outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
-    """The manifest of a run, as JSON."""
-    options = engram.options
-    methods = engram.selected()
-    suites = {suite.name: describe(suite) for suite in engram.loaded()}
-    items = sum(len(engram.seeds(method)) for method in methods)
-    planned = items * sum(suite["n"] for suite in suites.values())
-    encoder = engram.prepared.encoder if engram.prepared else None
+def of(
+    *,
+    k: int,
+    methods: Mapping[str, Any],
+    named: Sequence[str],
+    seeds: Sequence[int],
+    suites: Mapping[str, Any],
+    planned: int,
+    ran: int,
+    encoder: Mapping[str, Any] | None,
+    reader: Mapping[str, Any] | None,
+    judge: str | None,
+    root: Path,
+    seconds: float,
+) -> dict[str, Any]:
+    """The manifest of a run, as JSON.
+
+    Args:
+        k: of equal k.
+        methods: what a report needs to know of each, by name.
+        named: those that the run is about.
+        seeds: that were used.
+        suites: as `describe` gives them, by name.
+        planned: number of items that there should be.
+        ran: number of items in the log.
+        encoder: whole; a part of it is taken.
+        reader: who answered, and what it took.
+        judge: who judged the answers.
+        root: a folder of the repository that the run was started in.
+        seconds: how long it took.
+    """
+    told = {} if judge is None else {"judge": judge}
     return {
         "engram": version_of("pytest-engram"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "duration_s": round(seconds, 3),
-        "k": options.k,
-        "seeds": sorted({seed for method in methods for seed in engram.seeds(method)}),
-        "named": engram.named(),
-        "methods": {method.name: method.describe() for method in methods},
+        "k": k,
+        "seeds": sorted(set(seeds)),
+        "named": list(named),
+        "methods": dict(methods),
         "encoder": encoder and {key: encoder[key] for key in ("name", "hash", "dimensions", "query_prefix", "note")},
-        "reader": engram.describe_reader(),
-        "suites": suites,
+        "reader": reader,
+        **told,
+        "suites": dict(suites),
         "planned": planned,
-        "ran": len(outcomes),
-        "complete": len(outcomes) == planned,
+        "ran": ran,
+        "complete": ran == planned,
         "versions": {"python": platform.python_version()} | {name: version_of(name) for name in PACKAGES},
-        "git": _git(engram.config.rootpath),
+        "git": _git(root),
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": _cores()},
-    }
-
-
-def describe(suite: Suite) -> dict[str, Any]:
-    """What the manifest says of a suite."""
-    import hashlib
-
-    excluded = Counter(question.excluded for question in suite.questions if question.excluded)
-    return {
-        "kind": suite.kind,
-        "metrics": list(suite.metrics),
-        "n": len(suite.questions),
-        "file": suite.path.name,
-        "sha256": hashlib.sha256(suite.path.read_bytes()).hexdigest(),
-        "excluded": dict(sorted(excluded.items())),
-        "not_run": suite.not_run and public(suite.not_run),
-        **suite.describe(),
     }
 
 

@@ -1,1 +1,20 @@
-"""Suite files: YAML to questions, one module a data source."""
+"""Suite files: YAML to what is asked and what is right, one module or folder a data source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# By the name that a suite file gives, the module that is imported when it is first needed.
+SOURCES = {
+    "demo_fc": "pytest_engram.suites.demo_fc",
+    "demo_sessions": "pytest_engram.suites.demo_sessions",
+    "factconsolidation": "pytest_engram.suites.factconsolidation",
+    "longmemeval": "pytest_engram.suites.longmemeval.source",
+}
+
+
+def shipped_cases() -> Path:
+    """The folder of the shipped suites."""
+    from importlib.resources import files
+
+    return Path(str(files("pytest_engram.cases")))

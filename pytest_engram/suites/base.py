@@ -1,13 +1,18 @@
-"""What every kind of suite gives to the plugin: questions, haystacks, and how returned ids are scored."""
+"""What every kind of suite is made of: a `Suite`, which is asked and holds no gold, and its `Key`, which judges read.
+
+The two are made together, in the process that prepares a run, and part there: a `Suite` goes to whoever asks, workers
+among them, and a `Key` stays with whoever judges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from pytest_engram.memory import Bench, Entry, Memory
+from pytest_engram.memory import Entry
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +20,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from pytest_engram.retrieval.okapi import Lexical
+
+Kind: TypeAlias = Literal["pilot", "micro"]
+
+_METRIC = re.compile(r"([a-z][a-z0-9_]*)(?:@([1-9][0-9]*))?")
 
 
 class NotRun(Exception):
@@ -29,123 +38,228 @@ class SuiteError(Exception):
         super().__init__(f"{at}: {where}: {problem}" if where else f"{at}: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One question, or one level of a case.
+def parse_metric(name: str) -> tuple[str, int | None]:
+    """The parts of a metric's name: "recall_any@5" gives ("recall_any", 5), "subem" gives ("subem", None).
 
-    `id` is the benchmark's own, `name` the test item's. `gold` belongs to the suite: no method sees it. `haystack`
-    names the entries that the question is asked over; questions may share one.
+    Raises:
+        ValueError: it is no such name.
+    """
+    match = _METRIC.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r} is no metric's name: write it like recall_any@5 or subem")
+    return match[1], int(match[2]) if match[2] else None
+
+
+class Question(NamedTuple):
+    """One question, or one level of a case, as it is asked.
+
+    `id` is the benchmark's own, `name` the test item's. `haystack` names the entries that the question is asked over;
+    questions may share one. `about` are the ids of the entries that a question without a query is about. `not_run` is
+    why this one can't be asked, where the others can.
     """
 
     id: str
     name: str
     query: str
     haystack: str
-    answers: tuple[str, ...] = ()
-    gold: Any = None
-    excluded: str | None = None  # the official skip rule that leaves it out of the means, if any
-    fields: dict[str, Any] = field(default_factory=dict)  # further fields of its line in the run log
+    about: tuple[str, ...] = ()
+    not_run: str | None = None
 
 
-@dataclass(slots=True)
-class Score:
-    """What an item found. A metric that can't be measured is None, and `missing` says why."""
+class Haystacks(Protocol):
+    """The entries that questions are asked over."""
 
-    metrics: dict[str, float | None]
-    hit: bool | None = None
-    missing: dict[str, str] = field(default_factory=dict)
-    fields: dict[str, Any] = field(default_factory=dict)
-
-
-class Probe(Protocol):
-    """One method, on one question, under the rules. Every `search` is checked and timed."""
-
-    k: int
-    entries: Sequence[Entry]
-    bench: Bench
-
-    def memory(self, *, one_by_one: bool = False) -> Memory:
-        """The memory with all entries written: in one call, or one entry a call."""
+    def entries(self, key: str) -> Sequence[Entry]:
+        """Those of one haystack, in time order; the same object for as long as it is in use."""
         ...
 
-    def search(self, *, one_by_one: bool = False) -> list[str]:
-        """The ids that the method returns for the question."""
+    def texts(self, key: str) -> list[str]:
+        """Their texts, for embedding."""
+        ...
+
+    def lexical(self, texts: Sequence[str]) -> Lexical | None:
+        """BM25 over `texts` where they are a haystack that was counted ahead; None: it is made on the spot."""
         ...
 
 
+class Listed:
+    """Haystacks that are plain lists of entries, made when they are first needed.
+
+    Args:
+        make: gives the entries of a haystack.
+        keep: whether they are kept, as long as this object is.
+    """
+
+    def __init__(self, make: Callable[[str], Sequence[Entry]], *, keep: bool = False) -> None:
+        self._make = make
+        self._kept: dict[str, Sequence[Entry]] | None = {} if keep else None
+
+    def entries(self, key: str) -> Sequence[Entry]:
+        """Those of one haystack."""
+        if self._kept is None:
+            return self._make(key)
+        if key not in self._kept:
+            self._kept[key] = self._make(key)
+        return self._kept[key]
+
+    def texts(self, key: str) -> list[str]:
+        """Their texts."""
+        return [entry.text for entry in self.entries(key)]
+
+    def lexical(self, texts: Sequence[str]) -> Lexical | None:
+        """None."""
+        return None
+
+
+@dataclass
 class Suite:
-    """Base of all suites.
+    """What is asked. A worker has nothing else, and no answer is in its reach.
 
     Attributes:
         name, path, kind: of the suite file.
-        metrics: names of the metrics; the first one decides HIT (1.0) or MISS.
         questions: in the order of the file. They are listed even where their data can't be had.
+        haystacks: what they are asked over.
+        asks: how a question is asked: a name of `pytest_engram.asking.procedures`.
+        settings: what that way of asking needs to know, as JSON.
+        reads: whether a reader answers from what was recalled.
         not_run: why the data can't be had, else None.
+        source: the data source, which knows how a benchmark parts texts and breaks ties.
+        place: where a source's own haystacks lie, as JSON; None: they are lists, and are handed over as such.
+        tokenize: a benchmark's own lexical tokens.
+        rank: positions of scores (n,), best first, as a benchmark breaks ties.
     """
 
-    kind: Literal["pilot", "micro"] = "pilot"
     name: str
     path: Path
-    metrics: tuple[str, ...]
     questions: Sequence[Question]
+    haystacks: Haystacks
+    kind: Kind = "pilot"
+    asks: str = "search"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    reads: bool = False
     not_run: str | None = None
+    source: str | None = None
+    place: Mapping[str, Any] | None = None
     tokenize: Callable[[str], list[str]] | None = None
     rank: Callable[[NDArray[Any]], NDArray[np.intp]] | None = None
 
     def haystack(self, key: str) -> Sequence[Entry]:
         """The entries of a haystack, in time order."""
-        raise NotImplementedError
+        return self.haystacks.entries(key)
+
+    def runnable(self) -> list[Question]:
+        """The questions whose data is here."""
+        return [] if self.not_run else [question for question in self.questions if question.not_run is None]
 
     def texts(self) -> tuple[list[str], list[str]]:
         """All different passages and queries, for embedding before the workers start."""
+        asked = self.runnable()
         passages: dict[str, None] = {}
-        for key in dict.fromkeys(question.haystack for question in self.questions):
-            passages.update(dict.fromkeys(entry.text for entry in self.haystack(key)))
-        return list(passages), list(dict.fromkeys(question.query for question in self.questions))
+        for key in dict.fromkeys(question.haystack for question in asked):
+            passages.update(dict.fromkeys(self.haystacks.texts(key)))
+        return list(passages), list(dict.fromkeys(question.query for question in asked if question.query))
 
-    def examine(self, question: Question, probe: Probe) -> Score:
-        """Run one item. A family of micro-tests that needs more than one search overrides it."""
-        return self.score(question, probe.search())
 
-    def score(self, question: Question, ids: Sequence[str]) -> Score:
-        """Metrics of the returned ids; `SubEM` is added by the plugin, from a reader's answer."""
-        raise NotImplementedError
+@dataclass(slots=True)
+class Gold:
+    """What is right for one question.
 
-    def lexical(self, texts: Sequence[str]) -> Lexical | None:
-        """BM25 over `texts` where they are a haystack that was counted ahead; None: it is made on the spot."""
-        return None
+    Attributes:
+        answers: the accepted answers.
+        relevant: ids of the entries that answer, where a metric asks for them.
+        excluded: the official skip rule that leaves the question out of the means, if any.
+        shown: what a person is shown as the right answer.
+        ceiling: whether any entry of the haystack answers; None where that means nothing.
+        fields: further fields of its line in the run log.
+        detail: what only the judge of this kind of suite understands.
+    """
 
-    def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` that answer the question: for the *lost* column and for a report's reader."""
-        return []
+    answers: tuple[str, ...] = ()
+    relevant: Collection[str] = ()
+    excluded: str | None = None
+    shown: Sequence[str] = ()
+    ceiling: bool | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    detail: Any = None
 
-    def ceiling(self, question: Question) -> bool | None:
-        """Whether any entry of the haystack answers; None where that means nothing."""
-        return None
 
-    def gold_texts(self, question: Question) -> list[str]:
-        """What a person is shown as the right answer."""
-        return list(question.answers)
+class Key:
+    """The gold of one suite: base of all, and enough for a source whose gold is a list.
+
+    Attributes:
+        name, path, kind: of the suite file.
+        metrics: names of the metrics; the first one decides HIT (1.0) or MISS.
+        judged_by: which of the judges in `pytest_engram.judging.scoring` measures what no metric by name does.
+        family: of micro-tests.
+        not_run: why the data can't be had, else None.
+    """
+
+    kind: Kind = "pilot"
+    family: str | None = None
+    judged_by: str | None = None
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        metrics: Sequence[str],
+        golds: Mapping[str, Gold],
+        *,
+        not_run: str | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.metrics = tuple(metrics)
+        self.not_run = not_run
+        self._golds = golds
+        self._about = about or {}
+
+    def gold(self, question_id: str) -> Gold:
+        """What is right for a question.
+
+        Raises:
+            KeyError: the suite has no such question.
+        """
+        return self._golds[question_id]
+
+    def questions(self) -> list[str]:
+        """The ids of all questions."""
+        return list(self._golds)
 
     def describe(self) -> dict[str, Any]:
         """For the manifest: source, hashes, whether official, counts, notes, construction rule. JSON."""
-        return {}
+        return dict(self._about)
 
 
-class DataSource(Protocol):
-    """One benchmark: a module of `pytest_engram.suites`.
+class Loaded(NamedTuple):
+    """A suite and its key, before they part."""
 
-    `Spec` is the model of its suite files. `prepare` runs once, in the controller, and may take long; `load` runs in
-    every process.
+    suite: Suite
+    key: Key
+
+
+class Source(Protocol):
+    """One benchmark, as `pytest_engram_sources` names it: a module or any other object.
+
+    More is used where a source has it:
+
+    - `tokenize(text)` and `rank(scores)`, as in `Suite`;
+    - `reopen(place) -> Haystacks`: the haystacks in a process that asks, from `Suite.place`;
+    - `missing(spec, path, reason) -> Loaded`: the questions alone where the data can't be had; default: `absent`, by
+      the committed ids;
+    - `training(name, data) -> list[TrainingQuestion]`: the questions that a method may learn from, for names that begin
+      with the source's own.
     """
 
     Spec: type[BaseModel]
 
-    def prepare(self, spec: Any, data: Path | None) -> Path | None:
-        """Find or fetch the data and put it into a form that `load` maps quickly; return where that is.
+    def load(self, spec: Any, path: Path, data: Path | None) -> Loaded:
+        """Find or fetch the data; give what is asked and what is right. Called once, and may take long.
 
         Args:
             spec: the validated suite file.
+            path: of the suite file.
             data: the folder of `--engram-data`, if any.
 
         Raises:
@@ -153,6 +267,29 @@ class DataSource(Protocol):
         """
         ...
 
-    def load(self, spec: Any, path: Path, prepared: Path | None) -> Suite:
-        """The suite of the file at `path`; where `prepared` is None, its questions alone: the data can't be had."""
-        ...
+
+def absent(
+    spec: Any,
+    path: Path,
+    ids: Sequence[str],
+    reason: str,
+    *,
+    names: Sequence[str] | None = None,
+    golds: Mapping[str, Gold] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """A pilot set whose data can't be had: its committed questions by their ids, and the reason.
+
+    Args:
+        spec: the suite file; its `name` and its `metrics` are needed.
+        path: where it stands.
+        ids: of the questions.
+        reason: why there is no data, with the cure.
+        names: of the items; default: the ids.
+        golds: what is known of the questions all the same.
+        about: for the manifest.
+    """
+    questions = [Question(id_, name, "", "") for id_, name in zip(ids, names or ids, strict=True)]
+    suite = Suite(spec.name, path, questions, Listed(lambda _: ()), not_run=reason, source=spec.source)
+    golds = golds or {id_: Gold() for id_ in ids}
+    return Loaded(suite, Key(spec.name, path, spec.metrics, golds, not_run=reason, about=about))

@@ -18,8 +18,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from pytest_engram.suites.base import NotRun
-from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, FactSuite, digest, keep, read_kept
+from pytest_engram.suites import facts
+from pytest_engram.suites.base import Loaded, NotRun
+from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, digest, missing
+
+__all__ = ["Spec", "generate", "load", "missing"]
 
 HEADING = "Below, facts are listed in the order in which they were learnt:"
 ENTITIES = {
@@ -79,8 +82,8 @@ class Spec(FactSpec):
     context_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
 
 
-def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (every source is called alike)
-    """Generate the facts and questions, and keep them for the workers.
+def load(spec: Spec, path: Path, data: Path | None) -> Loaded:  # noqa: ARG001 (every source is called alike)
+    """The suite and its key, generated.
 
     Raises:
         NotRun: this version generates another text than the committed one.
@@ -90,12 +93,7 @@ def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (every sourc
         raise NotRun(
             "this version generates other facts than the pilot set was made of: install the version it came with"
         )
-    return keep(row)
-
-
-def load(spec: Spec, path: Path, prepared: Path | None) -> FactSuite:
-    """The suite; with `prepared` None, its questions alone, by their committed ids."""
-    return FactSuite(spec, path, None if prepared is None else read_kept(prepared))
+    return facts.load(spec, path, row)
 
 
 class _Told(NamedTuple):

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_engram.basics.cache import CacheError
-from pytest_engram.suites.base import NotRun
-from pytest_engram.suites.longmemeval import demo, store
+from pytest_engram.suites.base import Loaded, NotRun
+from pytest_engram.suites.longmemeval import demo, store, suite
 from pytest_engram.suites.longmemeval.parse import record
-from pytest_engram.suites.longmemeval.suite import SessionSpec, SessionSuite
+from pytest_engram.suites.longmemeval.protocol import rank, tokenize
+from pytest_engram.suites.longmemeval.suite import SessionSpec, missing, reopen
+
+__all__ = ["Spec", "load", "missing", "rank", "reopen", "tokenize"]
 
 
 class Spec(SessionSpec):
@@ -21,7 +24,7 @@ class Spec(SessionSpec):
     seed: int
 
 
-def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (nothing is read)
+def load(spec: Spec, path: Path, data: Path | None) -> Loaded:  # noqa: ARG001 (nothing is read)
     """Generate the haystacks, and keep them as a file of the official schema is kept.
 
     Raises:
@@ -34,9 +37,4 @@ def prepare(spec: Spec, data: Path | None) -> Path:  # noqa: ARG001 (nothing is 
         store.Store(folder, spec.granularity).count()
     except CacheError as error:
         raise NotRun(str(error)) from None
-    return folder
-
-
-def load(spec: Spec, path: Path, prepared: Path | None) -> SessionSuite:
-    """The suite; with `prepared` None, its questions alone, by their committed ids."""
-    return SessionSuite(spec, path, prepared, shown="the generated data")
+    return suite.load(spec, path, folder, shown="the generated data")

@@ -9,9 +9,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from pytest_engram.memory import TrainingQuestion
-from pytest_engram.suites import locations
-from pytest_engram.suites.base import NotRun
-from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, FactSuite, keep, parse_facts, read_kept
+from pytest_engram.suites import facts, locations
+from pytest_engram.suites.base import Loaded, NotRun
+from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, missing, parse_facts
+
+__all__ = ["Spec", "load", "missing", "training"]
 
 FILE = "memoryagentbench/Conflict_Resolution.json"
 HUB = locations.HubSplit("ai-hyz/MemoryAgentBench", "Conflict_Resolution")
@@ -26,23 +28,18 @@ class Spec(FactSpec):
     answers_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
 
 
-def prepare(spec: Spec, data: Path | None) -> Path:
-    """Find the row and keep it by itself, so that a worker reads neither Parquet nor the other rows.
+def load(spec: Spec, path: Path, data: Path | None) -> Loaded:
+    """The suite and its key.
 
     Raises:
-        NotRun: the data can't be had, or is not what it should be.
+        NotRun: the row can't be had, or is not what it should be.
     """
-    return keep(find_row(spec.rows, data))
-
-
-def load(spec: Spec, path: Path, prepared: Path | None) -> FactSuite:
-    """The suite; with `prepared` None, its questions alone, by their committed ids."""
-    row = None if prepared is None else read_kept(prepared)
-    return FactSuite(spec, path, row, context_sha256=spec.context_sha256, answers_sha256=spec.answers_sha256)
+    official = {"context_sha256": spec.context_sha256, "answers_sha256": spec.answers_sha256}
+    return facts.load(spec, path, find_row(spec.rows, data), **official)
 
 
 def training(name: str, data: Path | None) -> list[TrainingQuestion]:
-    """The questions of a row, for a method to learn from; whether it may is for `rules.check_training` to say.
+    """The questions of a row, for a method to learn from; whether it may is for the rules to say.
 
     Raises:
         NotRun: there is no such row, or the data can't be had.

@@ -11,16 +11,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from pytest_engram.asking import rules
-from pytest_engram.judging import metrics
+from pytest_engram.basics.texts import normalise
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import NotRun, Probe, Question, Score, Suite
+from pytest_engram.suites.base import Gold, Key, Listed, Loaded, Question, Suite, absent, parse_metric
+from pytest_engram.suites.fingerprints import fingerprint
 
 LICENCE = "MIT"
 
@@ -50,10 +50,11 @@ class FactSpec(BaseModel):
 
     @field_validator("metrics")
     @classmethod
-    def _known_metrics(cls, names: list[str]) -> list[str]:
+    def _known_metrics(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        others = (info.context or {}).get("metrics", ())
         for name in names:
-            kind, depth = metrics.parse(name)
-            if (kind, depth is None) not in {("answer", False), ("subem", True)}:
+            kind, depth = parse_metric(name)
+            if kind not in others and (kind, depth is None) not in {("answer", False), ("subem", True)}:
                 raise ValueError(f"{name!r} can't be measured on these questions; known are answer@N and subem")
         return names
 
@@ -121,151 +122,112 @@ def answers_digest(answers: Iterable[Sequence[str]]) -> str:
     return hashlib.sha256(json.dumps([list(accepted) for accepted in answers]).encode()).hexdigest()
 
 
-def keep(row: FactRow) -> Path:
-    """Write a row to the cache, once, under a name made of its content.
-
-    Raises:
-        NotRun: the cache can't be written.
-    """
-    from filelock import FileLock
-
-    from pytest_engram.basics.cache import cache_dir
-
-    record = json.dumps(row).encode()
-    path = cache_dir() / "suites" / f"{hashlib.sha256(record).hexdigest()[:32]}.json"
-    try:
-        if not (path.is_file() and path.read_bytes() == record):  # missing, or damaged
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{path}.lock"):
-                partial = path.with_suffix(".partial")
-                partial.write_bytes(record)
-                partial.replace(path)
-    except OSError as error:
-        cure = "set ENGRAM_CACHE to a folder that can be written"
-        raise NotRun(f"the cache can't be written ({error.strerror}): {cure}") from None
-    return path
-
-
-@cache
-def read_kept(path: Path) -> FactRow:
-    """The row that `keep` wrote."""
-    name, context, questions, origin = json.loads(path.read_bytes())
-    asked = (FactQuestion(id_, text, tuple(answers), fields) for id_, text, answers, fields in questions)
-    return FactRow(name, context, tuple(asked), origin)
-
-
-class FactSuite(Suite):
+def load(
+    spec: FactSpec,
+    path: Path,
+    row: FactRow,
+    *,
+    context_sha256: str | None = None,
+    answers_sha256: str | None = None,
+) -> Loaded:
     """Questions over one list of facts; parsing and scoring are the same, whatever source gives the row.
 
     Args:
         spec: the suite file.
         path: where it stands.
-        row: the facts and questions; None, where they can't be had.
+        row: the facts and questions.
         context_sha256: of the official context, where the source has one.
         answers_sha256: of the official answers.
     """
+    facts = parse_facts(row.context)
+    key = FactKey(spec, path, row, facts, context_sha256, answers_sha256)
+    haystack = f"facts-{digest(row.context)[:16]}"
+    questions = [_question(committed, haystack, key) for committed in spec.questions]
+    return Loaded(Suite(spec.name, path, questions, Listed(lambda _: facts), source=spec.source), key)
 
-    kind = "pilot"
+
+def missing(spec: FactSpec, path: Path, reason: str) -> Loaded:
+    """The committed questions alone, where their data can't be had."""
+    names = [_name(committed) for committed in spec.questions]
+    ids = [committed.id for committed in spec.questions]
+    return absent(spec, path, ids, reason, names=names, about={"source": spec.source, "licence": LICENCE})
+
+
+def _name(committed: PilotQuestion) -> str:
+    number = _NUMBER.search(committed.id)
+    return f"q{int(number[1]):03d}" if number else committed.id
+
+
+def _question(committed: PilotQuestion, haystack: str, key: FactKey) -> Question:
+    name = _name(committed)
+    if reason := key.unavailable.get(committed.id):
+        return Question(committed.id, name, query="", haystack=haystack, not_run=reason)
+    return Question(committed.id, name, key.held[committed.id].text, haystack)
+
+
+class FactKey(Key):
+    """The accepted answers of a row's questions."""
 
     def __init__(
         self,
         spec: FactSpec,
         path: Path,
-        row: FactRow | None,
-        *,
-        context_sha256: str | None = None,
-        answers_sha256: str | None = None,
+        row: FactRow,
+        facts: Sequence[Entry],
+        context_sha256: str | None,
+        answers_sha256: str | None,
     ) -> None:
-        self.name = spec.name
-        self.path = path
-        self.metrics = tuple(spec.metrics)
+        super().__init__(spec.name, path, spec.metrics, {})
+        self._found: dict[str, Gold] = {}
+        self.held = {question.id: question for question in row.questions}
+        self.unavailable: dict[str, str] = {}
+        self._committed = [committed.id for committed in spec.questions]
         self._source = spec.source
         self._row = row
+        self._facts = facts
         self._official = (context_sha256, answers_sha256)
-        self._depths = {name: depth for name in spec.metrics if (depth := metrics.parse(name)[1]) is not None}
-        self._unavailable: dict[str, str] = {}
-        self._found: dict[tuple[str, ...], frozenset[str]] = {}
-        self.questions = [self._question(committed) for committed in spec.questions]
+        self._normalised: dict[str, str] = {}
+        for committed in spec.questions:
+            if committed.id not in self.held:
+                problem = "does not have this question"
+            elif fingerprint(self.held[committed.id].text) != committed.text:
+                problem = "has another text for this question than the pilot set, which names it by fingerprint"
+            else:
+                continue
+            self.unavailable[committed.id] = f"{row.origin} {problem}. Cure: fetch the official data again"
 
-    def _question(self, committed: PilotQuestion) -> Question:
-        number = _NUMBER.search(committed.id)
-        name = f"q{int(number[1]):03d}" if number else committed.id
-        if self._row is None:
-            return Question(committed.id, name, query="", haystack="")
-        haystack = f"facts-{digest(self._row.context)[:16]}"
-        held = self._held.get(committed.id)
-        if held is None:
-            problem = "does not have this question"
-        elif rules.fingerprint(held.text) != committed.text:
-            problem = "has another text for this question than the pilot set, which names it by fingerprint"
-        else:
-            return Question(committed.id, name, held.text, haystack, held.answers, fields=held.fields)
-        self._unavailable[committed.id] = f"{self._row.origin} {problem}. Cure: fetch the official data again"
-        return Question(committed.id, name, query="", haystack=haystack)
+    def questions(self) -> list[str]:
+        """The ids of the committed questions."""
+        return self._committed
 
-    @cached_property
-    def _held(self) -> dict[str, FactQuestion]:
-        return {question.id: question for question in self._row.questions} if self._row else {}
+    def gold(self, question_id: str) -> Gold:
+        """The accepted answers, and the facts that contain one: looked for once, not for every method again."""
+        if question_id not in self._found:
+            self._found[question_id] = self._gold(question_id)
+        return self._found[question_id]
 
-    @cached_property
-    def _facts(self) -> tuple[Entry, ...]:
-        if self._row is None:
-            raise NotRun(self.not_run or "its data was not prepared")
-        return parse_facts(self._row.context)
-
-    @cached_property
-    def _normalised(self) -> dict[str, str]:
-        return {entry.id: metrics.normalise(entry.text) for entry in self._facts}
-
-    def _answering(self, question: Question) -> frozenset[str]:
-        """The ids of all facts that contain an accepted answer: looked for once, not for every method again."""
-        if question.answers not in self._found:
-            wanted = [answer for answer in map(metrics.normalise, question.answers) if answer]
-            texts = self._normalised.items()
-            self._found[question.answers] = frozenset(id_ for id_, text in texts if any(a in text for a in wanted))
-        return self._found[question.answers]
-
-    def haystack(self, key: str) -> Sequence[Entry]:  # noqa: ARG002 (there is one)
-        """All facts, by serial number: every question is asked over the same."""
-        return self._facts
-
-    def examine(self, question: Question, probe: Probe) -> Score:
-        """Score one question.
-
-        Raises:
-            NotRun: the data at hand has no such question, or another text for it.
-        """
-        if reason := self._unavailable.get(question.id):
-            raise NotRun(reason)
-        return super().examine(question, probe)
-
-    def score(self, question: Question, ids: Sequence[str]) -> Score:
-        """`answer@k`: whether any of the first k returned facts contains an accepted answer."""
-        gold = self._answering(question)
-        return Score(metrics={name: metrics.recall_any(ids, gold, k) for name, k in self._depths.items()})
-
-    def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` whose fact contains an accepted answer."""
-        gold = self._answering(question)
-        return [id_ for id_ in ids if id_ in gold]
-
-    def ceiling(self, question: Question) -> bool | None:
-        """Whether any fact contains an accepted answer; None where the question can't be had."""
-        if self._row is None or question.id in self._unavailable:
-            return None
-        return bool(self._answering(question))
+    def _gold(self, question_id: str) -> Gold:
+        if question_id not in self._committed:
+            raise KeyError(question_id)
+        if question_id in self.unavailable:
+            return Gold()
+        held = self.held[question_id]
+        if not self._normalised:
+            self._normalised = {entry.id: normalise(entry.text) for entry in self._facts}
+        wanted = [answer for answer in map(normalise, held.answers) if answer]
+        texts = self._normalised.items()
+        relevant = frozenset(id_ for id_, text in texts if any(answer in text for answer in wanted))
+        return Gold(held.answers, relevant, shown=held.answers, ceiling=bool(relevant), fields=held.fields)
 
     def describe(self) -> dict[str, Any]:
         """Source, row, origin, the context's sha256, whether all of it is the official data, counts and notes."""
-        if self._row is None:
-            return {"source": self._source, "licence": LICENCE}
         context_sha256, answers_sha256 = self._official
         notes = []
         if context_sha256 not in {None, digest(self._row.context)}:
             notes.append("the context is not the official text (its sha256 differs)")
-        if self._unavailable:
-            notes.append(f"{len(self._unavailable)} of {len(self.questions)} questions are not in this copy")
-        elif answers_sha256 not in {None, answers_digest(question.answers for question in self.questions)}:
+        if self.unavailable:
+            notes.append(f"{len(self.unavailable)} of {len(self._committed)} questions are not in this copy")
+        elif answers_sha256 not in {None, answers_digest(self.held[id_].answers for id_ in self._committed)}:
             notes.append("the accepted answers are not the official ones (their sha256 differs)")
         return {
             "source": self._source,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 SUFFIXES = {".yaml", ".yml"}
-SOURCES = {name: name for name in ("demo_fc", "demo_sessions", "factconsolidation")} | {
-    "longmemeval": "longmemeval.source"
-}
 _MARK = re.compile(rb"^(?:\xef\xbb\xbf)?(?:engram|'engram'|\"engram\")\s*:", re.MULTILINE)
 
 Location = tuple[str | int, ...]
@@ -198,8 +194,8 @@ class _Builder:
 M = TypeVar("M", bound="BaseModel")
 
 
-def validate(model: type[M], data: Any, path: Path, lines: Lines, root: Location = ()) -> M:
-    """`data` as `model`.
+def validate(model: type[M], data: Any, path: Path, lines: Lines, context: Mapping[str, Any] | None = None) -> M:
+    """`data` as `model`; `context` is for the model's own validators.
 
     Raises:
         SuiteError: the first thing that does not fit, with its line, field and what was expected.
@@ -207,11 +203,11 @@ def validate(model: type[M], data: Any, path: Path, lines: Lines, root: Location
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=context)
     except ValidationError as error:
         # A field that does not exist first: it is often the misspelt name of the one that is missing.
         first, *others = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-        where = (*root, *first["loc"])
+        where = tuple(first["loc"])
         lacking = [str(e["loc"][-1]) for e in others if e["type"] == "missing" and e["loc"][:-1] == first["loc"][:-1]]
         problem = _problem(first, model, lacking)
         more = f" (and {len(others)} more)" if others else ""
@@ -239,19 +235,3 @@ def dotted(where: Location) -> str:
     for part in where:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
-
-
-def source(name: str) -> Any:
-    """The data source's module: a new source is one new file in `pytest_engram/suites`.
-
-    Raises:
-        KeyError: there is none of that name.
-    """
-    if name not in sources():
-        raise KeyError(name)
-    return import_module(f"pytest_engram.suites.{SOURCES[name]}")
-
-
-def sources() -> list[str]:
-    """Names of all data sources."""
-    return sorted(SOURCES)

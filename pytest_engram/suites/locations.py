@@ -114,6 +114,12 @@ def _cached(repo: str, pattern: str) -> Iterator[list[Path]]:
             yield files
 
 
+def forget() -> None:
+    """Let go of the files that were read: they hold answers, too."""
+    _read_json.cache_clear()
+    _read_parquet.cache_clear()
+
+
 @cache
 def _unreachable(repo: str) -> str | None:
     """Why the hub can't be asked, else None. One attempt in a process: the hub's own client tries for half a minute."""

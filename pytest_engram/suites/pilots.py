@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.asking.rules import Scored, fingerprint
 from pytest_engram.suites import files
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.fingerprints import Scored, fingerprint
 
 DEMO_SEED = 20261008
 _HOPS = {"sh": "single-hop", "mh": "multi-hop"}

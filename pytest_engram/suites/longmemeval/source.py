@@ -9,16 +9,18 @@ from typing import Literal
 
 from pytest_engram.basics.cache import CacheError
 from pytest_engram.suites import locations
-from pytest_engram.suites.base import NotRun
-from pytest_engram.suites.longmemeval import store
-from pytest_engram.suites.longmemeval.protocol import Granularity
-from pytest_engram.suites.longmemeval.suite import SessionSpec, SessionSuite
+from pytest_engram.suites.base import Loaded, NotRun
+from pytest_engram.suites.longmemeval import store, suite
+from pytest_engram.suites.longmemeval.protocol import Granularity, rank, tokenize
+from pytest_engram.suites.longmemeval.suite import SessionSpec, missing, reopen
 
 REPOSITORIES = {"cleaned": "xiaowu0162/longmemeval-cleaned", "original": "xiaowu0162/longmemeval"}
 # Of longmemeval_s_cleaned.json at revision 98d7416c24c778c2fee6e6f3006e7a073259d48f of the first.
 OFFICIAL = {
     ("s", "cleaned"): "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442",
 }
+
+__all__ = ["Spec", "copies", "load", "missing", "oddities", "rank", "reopen", "tokenize"]
 
 
 class Spec(SessionSpec):
@@ -39,14 +41,16 @@ def _stem(split: str, release: str) -> str:
     return f"longmemeval_{split}{'_cleaned' if release == 'cleaned' and split != 'oracle' else ''}"
 
 
-def prepare(spec: Spec, data: Path | None) -> Path:
+def load(spec: Spec, path: Path, data: Path | None) -> Loaded:
     """Find the file, put it into Arrow, and count its words for BM25, each once.
 
     Raises:
         NotRun: it can't be had, or is not what it should be.
     """
     file, shown = _locate(spec.split, spec.release, data)
-    return keep(file, shown, spec.granularity)
+    folder = keep(file, shown, spec.granularity)
+    official = OFFICIAL.get((spec.split, spec.release))
+    return suite.load(spec, path, folder, shown=f"{spec.file}.json", official=official)
 
 
 def _locate(split: str, release: str, data: Path | None) -> tuple[Path, str]:
@@ -68,12 +72,6 @@ def keep(file: Path, shown: str, granularity: Granularity) -> Path:
     except CacheError as error:
         raise NotRun(str(error)) from None
     return folder
-
-
-def load(spec: Spec, path: Path, prepared: Path | None) -> SessionSuite:
-    """The suite; with `prepared` None, its questions alone, by their committed ids."""
-    official = OFFICIAL.get((spec.split, spec.release))
-    return SessionSuite(spec, path, prepared, shown=f"{spec.file}.json", official=official)
 
 
 def copies(data: Path | None) -> Iterator[tuple[str | None, Path]]:

@@ -1,7 +1,8 @@
 """LongMemEval's files in Arrow: parsed once, each different session kept once, then memory-mapped by every process.
 
-Two tables in a folder named by the file's sha256. `sessions.arrow` holds what the user said in each different session,
-`questions.arrow` the questions, whose haystacks are rows of the first. Both are Arrow streams, so that
+Three tables in a folder named by the file's sha256. `sessions.arrow` holds what the user said in each different
+session, `questions.arrow` the questions, whose haystacks are rows of the first, and `gold.arrow` what is right: a
+process that asks never opens it (`Store`), and one that judges does (`Golds`). All are Arrow streams, so that
 `datasets.Dataset.from_file` opens them too. Texts are bytes of UTF-8, because some files hold half a surrogate pair.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -20,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pytest_engram.basics.cache import cache_dir, cached_arrays, locked, writing
+from pytest_engram.basics.cache import cache_dir, cached_arrays, locked, whole, writing
 from pytest_engram.retrieval.okapi import Okapi
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.longmemeval.parse import Record, Survey, records
 from pytest_engram.suites.longmemeval.protocol import Granularity
 
-FORMAT = 2  # of what is kept: another one is made anew
+FORMAT = 3  # of what is kept: another one is made anew
 ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
 
 _SESSIONS = pa.schema(
@@ -38,13 +38,17 @@ _SESSIONS = pa.schema(
 _QUESTIONS = pa.schema(
     {
         "id": pa.string(),
-        "type": pa.string(),
         "query": pa.binary(),
-        "answer": pa.binary(),
-        "user_evidence": pa.bool_(),
         "rows": pa.list_(pa.int32()),  # of the table of sessions
         "times": pa.list_(pa.float64()),  # of the sessions, in seconds since 1970
-        "session": pa.list_(pa.string()),  # the official ids of the documents, by granularity
+    }
+)
+_GOLD = pa.schema(  # row by row that of `_QUESTIONS`
+    {
+        "type": pa.string(),
+        "answer": pa.binary(),
+        "user_evidence": pa.bool_(),
+        "session": pa.list_(pa.string()),  # the official ids of the documents, by granularity: they tell which answer
         "turn": pa.list_(pa.string()),
     }
 )
@@ -84,8 +88,9 @@ def _sound(folder: Path, name: str) -> bool:
     """Whether everything is there and whole. The texts themselves are not read: that would take as long as parsing."""
     try:
         summary = json.loads((folder / "summary.json").read_bytes())
-        expected = [summary["questions"], summary["different_sessions"]]
-        columns = [_mapped(folder / "questions.arrow")["id"], _mapped(folder / "sessions.arrow")["text"]]
+        expected = [summary["questions"], summary["questions"], summary["different_sessions"]]
+        firsts = {"questions": "id", "gold": "type", "sessions": "text"}
+        columns = [_mapped(folder / f"{table}.arrow")[column] for table, column in firsts.items()]
         rows = [sum(map(len, column)) for column in columns]
     except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are of these
         return False
@@ -115,21 +120,22 @@ def _sha256(file: Path) -> str:
 
 
 def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
-    made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
-    try:
+    with whole(folder) as made:
         rows: dict[tuple[str, ...], int] = {}
         survey = Survey()
-        with _Writer(made / "questions.arrow", _QUESTIONS) as questions:
+        with _Writer(made / "questions.arrow", _QUESTIONS) as questions, _Writer(made / "gold.arrow", _GOLD) as gold:
             for record in found:
                 survey.add(record)
                 questions.add(
                     id=record.id,
-                    type=record.type,
                     query=encode(record.query),
-                    answer=encode(record.answer),
-                    user_evidence=record.user_evidence,
                     rows=[rows.setdefault(session.turns, len(rows)) for session in record.sessions],
                     times=record.times,
+                )
+                gold.add(
+                    type=record.type,
+                    answer=encode(record.answer),
+                    user_evidence=record.user_evidence,
                     session=record.documents("session"),
                     turn=record.documents("turn"),
                 )
@@ -145,12 +151,6 @@ def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
             "oddities": survey.oddities(),
         }
         (made / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
-        if folder.exists():  # damaged: a sound one is never written again
-            shutil.rmtree(folder)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
 
 
 class _Writer:
@@ -182,26 +182,52 @@ class _Writer:
 
 
 class Asked(NamedTuple):
-    """A question as it stands in the store; `row` is its place."""
+    """A question as it is asked; `row` is its place."""
 
     row: int
     id: str
-    type: str
     query: str
-    answer: str
-    user_evidence: bool
 
 
 class Documents(NamedTuple):
-    """A haystack as the official code indexes it; all lists are in its order."""
+    """A haystack as the official code indexes it; both lists are in its order."""
 
-    ids: list[str]
     texts: list[str]
     times: list[float]
 
 
+class Evidence(NamedTuple):
+    """What is right for a question, as the file has it."""
+
+    type: str
+    answer: str
+    user_evidence: bool
+
+
+class Golds:
+    """The gold of a prepared folder, mapped read-only, at one granularity. Rows are those of `Asked`."""
+
+    def __init__(self, folder: Path, granularity: Granularity) -> None:
+        self._folder = folder
+        self._granularity = granularity
+
+    @cached_property
+    def _columns(self) -> dict[str, list[pa.Array]]:
+        return _mapped(self._folder / "gold.arrow")
+
+    def evidence(self, row: int) -> Evidence:
+        """Type, answer, and whether any user turn has it."""
+        type_, answer, user = (_cell(self._columns[name], row) for name in ("type", "answer", "user_evidence"))
+        return Evidence(type_, decode(answer), user)
+
+    def ids(self, row: int) -> list[str]:
+        """The official ids of a haystack's documents, in its order."""
+        found: list[str] = _cell(self._columns[self._granularity], row)
+        return found
+
+
 class Store:
-    """A prepared folder, mapped read-only, at one granularity."""
+    """What is asked of a prepared folder, mapped read-only, at one granularity."""
 
     def __init__(self, folder: Path, granularity: Granularity) -> None:
         self._folder = folder
@@ -212,26 +238,20 @@ class Store:
     def questions(self) -> dict[str, Asked]:
         """All questions by id, in the file's order. Of two with one id, the first."""
         found: dict[str, Asked] = {}
-        columns = ("id", "type", "query", "answer", "user_evidence")
-        batches = zip(*(self._questions[name] for name in columns), strict=True)
+        batches = zip(*(self._questions[name] for name in ("id", "query")), strict=True)
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
-        for row, (id_, type_, query, answer, evidence) in enumerate(rows):
-            found.setdefault(id_, Asked(row, id_, type_, decode(query), decode(answer), evidence))
-        return found
-
-    def ids(self, asked: Asked) -> list[str]:
-        """The official ids of a haystack's documents, in its order."""
-        found: list[str] = self._of(asked, self._granularity)
+        for row, (id_, query) in enumerate(rows):
+            found.setdefault(id_, Asked(row, id_, decode(query)))
         return found
 
     def documents(self, asked: Asked) -> Documents:
         """A haystack."""
         rows, times = self._of(asked, "rows"), self._of(asked, "times")
         if self._granularity == "session":
-            return Documents(self.ids(asked), [decode(self._text(row)) for row in rows], times)
+            return Documents([decode(self._text(row)) for row in rows], times)
         said = [self._turns(row) for row in rows]
         texts = [text for turns in said for text in turns]
-        return Documents(self.ids(asked), texts, [t for t, turns in zip(times, said, strict=True) for _ in turns])
+        return Documents(texts, [t for t, turns in zip(times, said, strict=True) for _ in turns])
 
     def bm25(self, asked: Asked, query: list[str]) -> NDArray[np.float64]:
         """The official BM25's scores of a haystack's documents, in its order, for a query given as its tokens."""

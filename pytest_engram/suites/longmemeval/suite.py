@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pytest_engram.asking.rules import fingerprint
 from pytest_engram.memory import Entry
 from pytest_engram.retrieval.okapi import Lexical
-from pytest_engram.suites.base import NotRun, Probe, Question, Score, Suite
+from pytest_engram.suites.base import Gold, Key, Loaded, Question, Suite, absent
+from pytest_engram.suites.fingerprints import fingerprint
 from pytest_engram.suites.longmemeval import protocol
 from pytest_engram.suites.longmemeval.protocol import Granularity
-from pytest_engram.suites.longmemeval.store import Asked, Documents, Store
+from pytest_engram.suites.longmemeval.store import Documents, Evidence, Golds, Store
 
 LICENCE = "MIT"
 
@@ -62,82 +63,27 @@ class SessionSpec(BaseModel):
 
 
 class _Haystack(NamedTuple):
-    """Entries in time order, and the documents behind them in the official order.
-
-    `places[i]` is the place of document i among the entries.
-    """
+    """Entries in time order, and the place of each official document among them."""
 
     entries: list[Entry]
     documents: Documents
     places: NDArray[np.intp]
 
 
-class SessionSuite(Suite):
-    """Questions over sessions or turns.
+class Sessions:
+    """Haystacks of sessions or turns, mapped from a prepared folder. One is held for each question in use."""
 
-    Args:
-        spec: the suite file.
-        path: where it stands.
-        prepared: a folder of `store.prepare`; None where the data can't be had.
-        shown: the data's name in messages.
-        official: the sha256 of the official file, if it is known.
-    """
-
-    kind = "pilot"
-
-    def __init__(
-        self, spec: SessionSpec, path: Path, prepared: Path | None, *, shown: str, official: str | None = None
-    ) -> None:
-        self.name = spec.name
-        self.path = path
-        self.metrics = tuple(spec.metrics)
-        # On the instance: a function on the class would become a method.
-        self.tokenize = protocol.tokenize
-        self.rank = protocol.rank
-        self._spec = spec
-        self._shown = shown
-        self._official = official
-        self._store = None if prepared is None else Store(prepared, spec.granularity)
-        self._unavailable: dict[str, str] = {}
+    def __init__(self, folder: Path, granularity: Granularity) -> None:
+        self.store = Store(folder, granularity)
+        self._granularity = granularity
         self._haystacks: OrderedDict[str, _Haystack] = OrderedDict()
         self._keys: dict[tuple[str, ...], str] = {}
-        self.questions = [self._question(committed) for committed in spec.questions]
-
-    def _question(self, committed: PilotQuestion) -> Question:
-        id_ = committed.id
-        if self._store is None:
-            return Question(id_, id_, query="", haystack=id_, excluded=protocol.excluded(id_, True))
-        asked = self._store.questions.get(id_)
-        if asked is None:
-            problem = "does not have this question"
-        elif committed.text is not None and fingerprint(asked.query) != committed.text:
-            problem = "has another text for this question than the pilot set, which names it by fingerprint"
-        else:
-            return Question(
-                id_,
-                id_,
-                query=asked.query,
-                haystack=id_,
-                answers=(asked.answer,),
-                excluded=protocol.excluded(id_, asked.user_evidence),
-                fields={"question_type": asked.type},
-            )
-        self._unavailable[id_] = f"{self._shown} {problem}. Cure: fetch the official file again"
-        return Question(id_, id_, query="", haystack=id_, excluded=protocol.excluded(id_, True))
-
-    def _asked(self, id_: str) -> tuple[Store, Asked]:
-        if self._store is None:
-            raise NotRun(self.not_run or "its data was not prepared")
-        if id_ in self._unavailable:
-            raise NotRun(self._unavailable[id_])
-        return self._store, self._store.questions[id_]
 
     def _haystack(self, key: str) -> _Haystack:
         if key not in self._haystacks:
-            store, asked = self._asked(key)
-            documents = store.documents(asked)
+            documents = self.store.documents(self.store.questions[key])
             # Opaque: the official ids tell which entries answer. Numbered in the official order.
-            prefix = self._spec.granularity[0]
+            prefix = self._granularity[0]
             entries = [
                 Entry(f"{prefix}{number:04d}", text, time)
                 for number, (text, time) in enumerate(zip(documents.texts, documents.times, strict=True))
@@ -152,9 +98,13 @@ class SessionSuite(Suite):
         self._haystacks.move_to_end(key)
         return self._haystacks[key]
 
-    def haystack(self, key: str) -> Sequence[Entry]:
+    def entries(self, key: str) -> Sequence[Entry]:
         """The sessions or turns in time order, then the file's; empty for a question that the data lacks."""
-        return [] if key in self._unavailable else self._haystack(key).entries
+        return self._haystack(key).entries if key in self.store.questions else []
+
+    def texts(self, key: str) -> list[str]:
+        """The same, in the file's order."""
+        return self.store.documents(self.store.questions[key]).texts
 
     def lexical(self, texts: Sequence[str]) -> Lexical | None:
         """The official BM25 over a haystack, counted once for all haystacks of the file.
@@ -162,92 +112,154 @@ class SessionSuite(Suite):
         Whatever the order in which a memory got the entries, documents and ties are in the official order.
         """
         key = self._keys.get(tuple(texts))
-        if key is None or self._store is None:
+        if key is None:
             return None
-        scores = partial(self._store.bm25, self._store.questions[key])
+        scores = partial(self.store.bm25, self.store.questions[key])
         return Lexical(scores, protocol.tokenize, protocol.rank, self._haystack(key).places)
 
-    def examine(self, question: Question, probe: Probe) -> Score:
-        """Score one question.
 
-        Raises:
-            NotRun: the data at hand has no such question, or another text for it.
-        """
-        self._asked(question.id)
-        return self.score(question, probe.search(), k=probe.k)
+def load(spec: SessionSpec, path: Path, folder: Path, *, shown: str, official: str | None = None) -> Loaded:
+    """Questions over sessions or turns.
 
-    def score(self, question: Question, ids: Sequence[str], k: int | None = None) -> Score:
-        """The suite's metrics of the returned ids; none for a question that the official means leave out.
+    Args:
+        spec: the suite file.
+        path: where it stands.
+        folder: of `store.prepare`.
+        shown: the data's name in messages.
+        official: the sha256 of the official file, if it is known.
+    """
+    sessions = Sessions(folder, spec.granularity)
+    key = SessionKey(spec, path, folder, sessions.store, shown, official)
+    suite = Suite(
+        spec.name,
+        path,
+        [_question(committed, key) for committed in spec.questions],
+        sessions,
+        source=spec.source,
+        place={"folder": str(folder), "granularity": spec.granularity},
+        tokenize=protocol.tokenize,
+        rank=protocol.rank,
+    )
+    return Loaded(suite, key)
 
-        `k` is how many the method was allowed to return; default: as many as it did.
-        """
-        if question.excluded:
-            return Score(metrics={})
-        found, missing = protocol.scores(
-            [_number(id_) for id_ in ids], self._ids(question), self._spec.granularity, len(ids) if k is None else k
+
+def reopen(place: Mapping[str, Any]) -> Sessions:
+    """The haystacks of `Suite.place`, in another process."""
+    return Sessions(Path(place["folder"]), place["granularity"])
+
+
+def missing(spec: SessionSpec, path: Path, reason: str) -> Loaded:
+    """The committed questions alone, where their data can't be had; their ids tell which are abstentions."""
+    ids = [committed.id for committed in spec.questions]
+    golds = {id_: Gold(excluded=protocol.excluded(id_, True)) for id_ in ids}
+    loaded = absent(spec, path, ids, reason, golds=golds, about=_about(spec))
+    return Loaded(replace(loaded.suite, tokenize=protocol.tokenize, rank=protocol.rank), loaded.key)
+
+
+def _about(spec: SessionSpec) -> dict[str, Any]:
+    about = {"source": spec.source, "licence": LICENCE, "granularity": spec.granularity}
+    return about if spec.drawn is None else about | {"drawn": spec.drawn}
+
+
+def _question(committed: PilotQuestion, key: SessionKey) -> Question:
+    id_ = committed.id
+    if reason := key.unavailable.get(id_):
+        return Question(id_, id_, query="", haystack=id_, not_run=reason)
+    return Question(id_, id_, query=key.store.questions[id_].query, haystack=id_)
+
+
+class Ranked(NamedTuple):
+    """What a question's gold is made of.
+
+    Attributes:
+        documents: the official ids of the haystack, in its order. An entry's id holds its place.
+        granularity: what a document is.
+    """
+
+    documents: list[str]
+    granularity: Granularity
+
+
+class SessionKey(Key):
+    """Which documents answer, by their official ids."""
+
+    judged_by = "longmemeval"
+
+    def __init__(
+        self, spec: SessionSpec, path: Path, folder: Path, store: Store, shown: str, official: str | None
+    ) -> None:
+        super().__init__(spec.name, path, spec.metrics, {})
+        self.store = store
+        self.unavailable: dict[str, str] = {}
+        self._spec = spec
+        self._shown = shown
+        self._official = official
+        self._committed = [committed.id for committed in spec.questions]
+        self._source = Golds(folder, spec.granularity)
+        self._found: OrderedDict[str, Gold] = OrderedDict()
+        for committed in spec.questions:
+            asked = store.questions.get(committed.id)
+            if asked is None:
+                problem = "does not have this question"
+            elif committed.text is not None and fingerprint(asked.query) != committed.text:
+                problem = "has another text for this question than the pilot set, which names it by fingerprint"
+            else:
+                continue
+            self.unavailable[committed.id] = f"{shown} {problem}. Cure: fetch the official file again"
+
+    def questions(self) -> list[str]:
+        """The ids of the committed questions."""
+        return self._committed
+
+    def gold(self, question_id: str) -> Gold:
+        """Answer, official ids, and the rule that leaves the question out, if any; kept while it is in use."""
+        if question_id not in self._found:
+            self._found[question_id] = self._gold(question_id)
+            if len(self._found) > _KEPT:
+                self._found.popitem(last=False)
+        self._found.move_to_end(question_id)
+        return self._found[question_id]
+
+    def _gold(self, question_id: str) -> Gold:
+        if question_id not in self._committed:
+            raise KeyError(question_id)
+        if question_id in self.unavailable:
+            return Gold(excluded=protocol.excluded(question_id, True))
+        row = self.store.questions[question_id].row
+        evidence, documents = self._source.evidence(row), self._source.ids(row)
+        excluded = protocol.excluded(question_id, evidence.user_evidence)
+        prefix = self._spec.granularity[0]
+        relevant = [f"{prefix}{at:04d}" for at, document in enumerate(documents) if protocol.is_gold(document)]
+        return Gold(
+            answers=(evidence.answer,),
+            relevant=relevant,
+            excluded=excluded,
+            shown=(evidence.answer,),
+            ceiling=None if excluded else bool(relevant),
+            fields={"question_type": evidence.type},
+            detail=Ranked(documents, self._spec.granularity),
         )
-        first = found[self.metrics[0]]
-        return Score(
-            metrics={name: found[name] for name in self.metrics},
-            hit=None if first is None else first == 1.0,
-            missing={name: missing[name] for name in self.metrics if name in missing},
-        )
-
-    def _ids(self, question: Question) -> list[str]:
-        if question.haystack in self._haystacks:
-            return self._haystacks[question.haystack].documents.ids
-        store, asked = self._asked(question.id)
-        return store.ids(asked)
-
-    def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` that the benchmark counts as gold."""
-        official = self._ids(question)
-        return [id_ for id_ in ids if protocol.is_gold(official[_number(id_)])]
-
-    def ceiling(self, question: Question) -> bool | None:
-        """Whether the haystack has any gold; None where the question can't be had, or is left out of the means."""
-        if self._store is None or question.id in self._unavailable or question.excluded:
-            return None
-        return any(map(protocol.is_gold, self._ids(question)))
-
-    def texts(self) -> tuple[list[str], list[str]]:
-        """All different passages and queries of the questions that the data has."""
-        passages: dict[str, None] = {}
-        queries: dict[str, None] = {}
-        for question in self.questions:
-            if question.id not in self._unavailable:
-                store, asked = self._asked(question.id)
-                passages.update(dict.fromkeys(store.documents(asked).texts))
-                queries[question.query] = None
-        return list(passages), list(queries)
 
     def describe(self) -> dict[str, Any]:
         """Source, granularity, the file's hash, whether it is the official one, what it holds, and notes."""
-        found: dict[str, Any] = {
-            "source": self._spec.source,
-            "licence": LICENCE,
-            "granularity": self._spec.granularity,
-        }
-        if self._spec.drawn is not None:
-            found["drawn"] = self._spec.drawn
-        if self._store is None:
-            return found
-        summary = self._store.summary
+        summary = self.store.summary
         official = None if self._official is None else summary["sha256"] == self._official
         notes = []
         if official is False:
             notes.append(f"{self._shown} is not the official file (its sha256 differs)")
-        if self._unavailable:
-            notes.append(f"{len(self._unavailable)} of {len(self.questions)} questions are not in this copy")
-        scored = sum(question.excluded is None for question in self.questions) - len(self._unavailable)
-        return found | {
+        if self.unavailable:
+            notes.append(f"{len(self.unavailable)} of {len(self._committed)} questions are not in this copy")
+        excluded = [
+            protocol.excluded(id_, id_ in self.unavailable or self._evidence(id_).user_evidence)
+            for id_ in self._committed
+        ]
+        return _about(self._spec) | {
             "data_sha256": summary["sha256"],
             "official": official,
-            "scored": scored,
+            "scored": excluded.count(None) - len(self.unavailable),
             "entries": summary["sessions"],
             "notes": notes,
         }
 
-
-def _number(entry_id: str) -> int:
-    return int(entry_id[1:])
+    def _evidence(self, question_id: str) -> Evidence:
+        return self._source.evidence(self.store.questions[question_id].row)

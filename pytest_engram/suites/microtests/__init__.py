@@ -30,52 +30,38 @@ flips back where a later level's winner is another one. Only levels whose `winne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.suites.files import validate
+
 if TYPE_CHECKING:
+    from pytest_engram.suites.base import Loaded, Suite
     from pytest_engram.suites.files import Lines
-    from pytest_engram.suites.microtests.suite import MicroSuite
 
 
-def prepare(path: Path, data: dict[str, Any], lines: Lines, folder: Path | None) -> Path | None:
-    """Find the data that a suite measures on, in the controller; None for a suite that brings its own texts.
+def load(path: Path, data: dict[str, Any], lines: Lines, pilot: Callable[[Any], Suite | None]) -> Loaded:
+    """A micro-test suite and its key, from the parsed file.
 
     Args:
         path: the suite file.
         data: what it holds.
         lines: where each part of it stands.
-        folder: of `--engram-data`, if any.
-
-    Raises:
-        SuiteError: the file is wrong.
-        NotRun: the data can't be had.
-    """
-    module, spec = _read(path, data, lines)
-    found: Path | None = module.prepare(spec, path, lines, folder) if hasattr(module, "prepare") else None
-    return found
-
-
-def load(path: Path, data: dict[str, Any], lines: Lines, prepared: Path | str | None = None) -> MicroSuite:
-    """A micro-test suite, from its parsed file and from what `prepare` returned.
+        pilot: gives the pilot set that a family measures on, by the family's `Spec`; None where there is no such file.
 
     Raises:
         SuiteError: the file is wrong.
     """
-    module, spec = _read(path, data, lines)
-    suite: MicroSuite = module.load(spec, path, lines, None if prepared is None else Path(prepared))
-    return suite
+    name = data.get("family")
+    module: Any = import_module(f"{__name__}.family_{name}" if name in families() else f"{__name__}.suite")
+    spec = validate(module.Spec, data, path, lines)
+    more = {"pilot": pilot(spec)} if hasattr(spec, "over") else {}
+    loaded: Loaded = module.load(spec, path, lines, **more)
+    return loaded
 
 
 def families() -> list[str]:
     """The families that need code: each is a module `family_NAME` here, and a new one is one new file."""
     return sorted(p.stem.removeprefix("family_") for p in Path(__file__).parent.glob("family_*.py"))
-
-
-def _read(path: Path, data: dict[str, Any], lines: Lines) -> tuple[Any, Any]:
-    from pytest_engram.suites.files import validate
-
-    name = data.get("family")
-    module = import_module(f"{__name__}.family_{name}" if name in families() else f"{__name__}.suite")
-    return module, validate(module.Spec, data, path, lines)

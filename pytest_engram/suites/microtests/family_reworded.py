@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.base import Loaded, SuiteError
 from pytest_engram.suites.files import Lines
+from pytest_engram.suites.microtests import suite
 from pytest_engram.suites.microtests.model import Cases
-from pytest_engram.suites.microtests.suite import CaseSuite
 
 Spec = Cases
 
@@ -28,12 +28,12 @@ def predicate_words(text: str) -> set[str]:
     return set(re.findall(r"\w+", _PLACEHOLDER.sub(" ", text).casefold())) - _GRAMMAR
 
 
-class Reworded(CaseSuite):
+class RewordedKey(suite.CaseKey):
     """Cases whose two statements share their slots (the subject) and no other word."""
 
 
-def load(spec: Cases, path: Path, lines: Lines, prepared: Path | None) -> Reworded:  # noqa: ARG001
-    """The suite, after the check of its wording.
+def load(spec: Cases, path: Path, lines: Lines) -> Loaded:
+    """The suite and its key, after the check of its wording.
 
     Raises:
         SuiteError: belief and update of a case share a predicate word.
@@ -44,4 +44,4 @@ def load(spec: Cases, path: Path, lines: Lines, prepared: Path | None) -> Reword
             at = lines[("cases", i, "update")]
             problem = f"shares {', '.join(map(repr, shared))} with the belief; say it in other words, subjects as slots"
             raise SuiteError(path, at, f"cases[{i}].update", problem)
-    return Reworded(spec, path, lines)
+    return suite.load(spec, path, lines, RewordedKey)

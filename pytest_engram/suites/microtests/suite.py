@@ -1,69 +1,78 @@
-"""The suite of every family that needs no code of its own, and the base of those that do."""
+"""The suite of every family that needs no code of its own, and the key that all families share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Question, Score, Suite, SuiteError
+from pytest_engram.suites.base import Gold, Key, Kind, Listed, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.files import Lines, Location, dotted
 from pytest_engram.suites.microtests import levels
 from pytest_engram.suites.microtests.background import people
 from pytest_engram.suites.microtests.levels import Level, check_background, expand, rule_of
 from pytest_engram.suites.microtests.model import Cases, Header
-from pytest_engram.suites.microtests.winners import Rule, correct, outcome
+from pytest_engram.suites.microtests.winners import Expected, Rule
 
 Spec = Cases
 LEVELS = 20_000  # of a suite: more are a slip of the sweep, and would fill the memory before the first is asked
 
 
-class MicroSuite(Suite):
-    """Base of all micro-test suites: what is published beside the results.
+class MicroKey(Key):
+    """What is published beside the results of a micro-test, and what is right in each of its items.
 
     Attributes:
         spec: the suite file.
-        family: for tables.
         rule: which side should win.
-        cases: number of cases; `questions` are the levels.
+        cases: number of cases; the questions are the levels.
+        shared: texts that the suite uses and that stand in another file: a registration hashes them, too.
+        not_run: why the facts that it measures on can't be had, else None.
     """
 
-    kind: Literal["pilot", "micro"] = "micro"
-    metrics: tuple[str, ...] = ("correct",)
-    spec: Header
-    family: str
-    rule: Rule
-    cases: int
+    kind: Kind = "micro"
+    judged_by = "sides"
+    asks = "search"
+    made_by: Sequence[Any] = ()  # further modules that make the family's items
 
-    @classmethod
-    def code(cls) -> list[Any]:
-        """The modules and functions that make and judge this family's items: what a registration hashes."""
-        own = [] if cls.__module__ == __name__ else [sys.modules[cls.__module__]]
-        return [levels, outcome, correct, CaseSuite.score, *own]
+    def __init__(
+        self, spec: Header, family: str, path: Path, rule: Rule, golds: Mapping[str, Gold], *, cases: int
+    ) -> None:
+        super().__init__(spec.name, path, ("correct",), golds)
+        self._found: dict[str, Gold] = {}
+        self.spec = spec
+        self.family: str = family
+        self.rule = rule
+        self.cases = cases
+        self.shared: Sequence[str] = ()
 
-    def shared_texts(self) -> Sequence[str]:
-        """Texts that the suite uses and that stand in another file: hashed by a registration, too."""
-        return ()
+    def code(self) -> list[Any]:
+        """The modules that make this family's items: what a registration hashes, beside what judges them."""
+        own = [] if type(self).__module__ == __name__ else [sys.modules[type(self).__module__]]
+        return [levels, *self.made_by, *own]
 
     def describe(self) -> dict[str, Any]:
-        """What the manifest holds of a micro-test suite."""
-        from pytest_engram.judging import registration
-
-        parts = registration.parts(self)
+        """What the manifest holds of a micro-test suite, but for its registration."""
         return {
             "kind": self.kind,
             "family": self.family,
             "rule": {"name": self.rule.name, "text": self.rule.text},
             "construction": self.spec.construction,
             "cases": self.cases,
-            "levels": len(self.questions),
-            "sha256": parts["case file"],
-            "hashes": parts,
-            "registered": registration.status(self),
+            "levels": len(self._golds),
             "notes": ["Hand-built cases: suggestive, not evidence."],
         }
+
+
+class Sides(NamedTuple):
+    """What is right at a level of a case: which ids are which side, and which side the rule names."""
+
+    level: Level
+    expected: Expected | None
+    belief: tuple[str, ...]
+    update: tuple[str, ...]
+    also: tuple[str, ...]
 
 
 def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
@@ -79,31 +88,29 @@ def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
             raise SuiteError(path, lines[at], dotted(at), problem)
 
 
-class CaseSuite(MicroSuite):
+class CaseKey(MicroKey):
     """Cases of a belief and an update, as levels."""
 
     spec: Cases
+    background: tuple[str, ...]
+    levels: dict[str, Level]
 
-    def __init__(self, spec: Cases, path: Path, lines: Lines) -> None:
-        self.spec, self.path, self.name, self.family = spec, path, spec.name, spec.family
-        self.rule = rule_of(spec.rule, path, lines)
-        self.background = people() if spec.background == "people" else tuple(spec.background)
-        check_background(self.background, path, lines)
-        _check_size(spec, path, lines)
-        self._levels = {level.name: level for level in expand(spec, self.background, path, lines)}
-        self.cases = len({level.case.name for level in self._levels.values()})
-        self.questions = [self._question(level) for level in self._levels.values()]
+    def gold(self, question_id: str) -> Gold:
+        """Which ids are which side, and the ones that the rule wants returned; either side's where it names none."""
+        if question_id not in self._found:
+            self._found[question_id] = self._gold(self.levels[question_id])
+        return self._found[question_id]
 
-    def _question(self, level: Level) -> Question:
-        sides = {"belief": [level.case.belief], "update": [level.case.update], None: []}
-        named = sides.get(level.expected) or [level.case.belief, level.case.update, *level.case.also]
-        return Question(
-            id=level.name,
-            name=level.name,
-            query=level.case.query,
-            haystack=level.name,
-            answers=tuple(named),
-            gold=level,
+    def _gold(self, level: Level) -> Gold:
+        _, parts = level.written(self.background)
+        sides = Sides(level, level.expected, parts["belief"], parts["update"], parts["also"])
+        wanted = [level.expected] if level.expected in parts else ["belief", "update", "also"]
+        texts = {"belief": [level.case.belief], "update": [level.case.update], None: []}
+        named = tuple(texts.get(level.expected) or [level.case.belief, level.case.update, *level.case.also])
+        return Gold(
+            answers=named,
+            relevant=[id_ for side in wanted for id_ in parts[str(side)]],
+            shown=named,
             fields={
                 "family": self.family,
                 "case": level.case.name,
@@ -112,39 +119,28 @@ class CaseSuite(MicroSuite):
                 "expected": level.expected,
                 "axis": level.axis,
             },
+            detail=sides,
         )
 
-    def shared_texts(self) -> Sequence[str]:
-        """The shipped background, where the suite uses it."""
-        return self.background if self.spec.background == "people" else ()
 
-    def haystack(self, key: str) -> Sequence[Entry]:
-        """The entries of one level, in the order of writing."""
-        return self._levels[key].written(self.background)[0]
+def load(spec: Cases, path: Path, lines: Lines, key_type: type[CaseKey] = CaseKey) -> Loaded:
+    """The suite and its key; nothing needs to be prepared.
 
-    def gold_ids(self, question: Question, ids: Sequence[str]) -> list[str]:
-        """Those of `ids` that the rule wants returned; either side's where it names none."""
-        level: Level = question.gold
-        _, parts = level.written(self.background)
-        sides = [level.expected] if level.expected in parts else ["belief", "update", "also"]
-        wanted = {id_ for side in sides for id_ in parts[str(side)]}
-        return [id_ for id_ in ids if id_ in wanted]
+    Raises:
+        SuiteError: the file is wrong.
+    """
+    rule = rule_of(spec.rule, path, lines)
+    background = people() if spec.background == "people" else tuple(spec.background)
+    check_background(background, path, lines)
+    _check_size(spec, path, lines)
+    made = {level.name: level for level in expand(spec, background, path, lines)}
+    cases = len({level.case.name for level in made.values()})
+    key = key_type(spec, spec.family, path, rule, dict.fromkeys(made, Gold()), cases=cases)
+    key.background, key.levels = background, made
+    key.shared = background if spec.background == "people" else ()
+    questions = [Question(name, name, level.case.query, name) for name, level in made.items()]
 
-    def score(self, question: Question, ids: Sequence[str]) -> Score:
-        """Which side the ids decide for, and whether the rule named it."""
-        level: Level = question.gold
-        _, parts = level.written(self.background)
-        found = set(ids)
-        winner = outcome(bool(found.intersection(parts["belief"])), bool(found.intersection(parts["update"])))
-        fields: dict[str, Any] = {"winner": winner}
-        if parts["also"]:
-            fields["also_lost"] = len(set(parts["also"]) - found)
-        if level.expected is None:
-            return Score(metrics={}, hit=None, fields=fields)
-        hit = correct(level.expected, winner) and not (level.expected == "both" and fields.get("also_lost"))
-        return Score(metrics={"correct": float(hit)}, hit=hit, fields=fields)
+    def entries(name: str) -> Sequence[Entry]:
+        return made[name].written(background)[0]
 
-
-def load(spec: Cases, path: Path, lines: Lines, prepared: Path | None) -> MicroSuite:  # noqa: ARG001
-    """The suite; nothing needs to be prepared."""
-    return CaseSuite(spec, path, lines)
+    return Loaded(Suite(spec.name, path, questions, Listed(entries), kind="micro", asks=key.asks), key)

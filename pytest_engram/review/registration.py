@@ -15,8 +15,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.asking import procedures
+from pytest_engram.judging import scoring
+from pytest_engram.review import here
+from pytest_engram.suites import files
+from pytest_engram.suites.microtests.winners import correct, outcome
+
 if TYPE_CHECKING:
-    from pytest_engram.suites.microtests.suite import MicroSuite
+    from pytest_engram.suites.microtests.suite import MicroKey
 
 LOCK = "engram.lock"
 BEFORE = "registered before this run"
@@ -28,30 +34,38 @@ class LockError(Exception):
     """A lock file that can't be read: one line with file, problem and cure."""
 
 
-def parts(suite: MicroSuite) -> dict[str, str]:
+def parts(key: MicroKey) -> dict[str, str]:
     """The sha256 of each thing that a result depends on and that a hand could change, by what it is called."""
+    code = [
+        *key.code(),
+        procedures.PROCEDURES[key.asks],
+        scoring.SCORERS[str(key.judged_by)],
+        scoring.sides,
+        outcome,
+        correct,
+    ]
     hashes = {
-        "case file": _sha256(suite.path.read_text(encoding="utf-8-sig")),
-        "rule text": _sha256(suite.rule.text),
-        "rule code": _sha256(inspect.getsource(suite.rule.decide)),
-        "family code": _sha256(*(inspect.getsource(part) for part in suite.code())),
+        "case file": _sha256(key.path.read_text(encoding="utf-8-sig")),
+        "rule text": _sha256(key.rule.text),
+        "rule code": _sha256(inspect.getsource(key.rule.decide)),
+        "family code": _sha256(*(inspect.getsource(part) for part in code)),
     }
-    if shared := suite.shared_texts():
-        hashes["shared texts"] = _sha256(*shared)
+    if key.shared:
+        hashes["shared texts"] = _sha256(*key.shared)
     return hashes
 
 
-def status(suite: MicroSuite) -> str:
+def status(key: MicroKey) -> str:
     """`registered before this run`, `changed since: WHAT, WHAT`, or `not registered`.
 
     Raises:
         LockError: the lock can't be read.
     """
-    lock = find_lock(suite.path)
-    locked = _read(lock).get(_key(suite.path, lock)) if lock else None
+    lock = find_lock(key.path)
+    locked = _read(lock).get(_key(key.path, lock)) if lock else None
     if locked is None:
         return NEVER
-    now = parts(suite)
+    now = parts(key)
     changed = [name for name in {**locked, **now} if locked.get(name) != now.get(name)]
     return f"{CHANGED}: {', '.join(changed)}" if changed else BEFORE
 
@@ -101,28 +115,12 @@ def find_lock(path: Path) -> Path | None:
     return next((folder / LOCK for folder in path.resolve().parents if (folder / LOCK).is_file()), None)
 
 
-def _suites(paths: Iterable[Path]) -> Iterator[tuple[Path, MicroSuite]]:
-    """Each suite, with the one of `paths` that it was found under."""
-    from pytest_engram.suites.files import walk
-
+def _suites(paths: Iterable[Path]) -> Iterator[tuple[Path, MicroKey]]:
+    """The key of each micro-test suite, with the one of `paths` that it was found under."""
     for place in paths:
-        for path in walk(place) if place.is_dir() else [place]:
-            if (suite := _load(path)) is not None:
-                yield place, suite
-
-
-def _load(path: Path) -> MicroSuite | None:
-    from pytest_engram.suites import files, microtests
-    from pytest_engram.suites.base import SuiteError
-
-    if not path.is_file() or not files.is_suite(path):
-        return None
-    data, lines = files.read(path)
-    if data.get("engram") == "pilot":
-        return None
-    if data.get("engram") != "micro":
-        raise SuiteError(path, lines[("engram",)], "engram", f"must be `pilot` or `micro`; got {data.get('engram')!r}")
-    return microtests.load(path, data, lines)
+        for path in files.walk(place) if place.is_dir() else [place]:
+            if path.is_file() and files.is_suite(path) and files.read(path)[0].get("engram") != "pilot":
+                yield place, here.load(path, None, look=False).key  # type: ignore[misc]
 
 
 def _key(path: Path, lock: Path) -> str:

@@ -1,6 +1,6 @@
 """The JSON Schema of suite files, so that editors complete and check them.
 
-    python -m pytest_engram.suites.microtests.schema
+    python -m pytest_engram.suites.schema
 
 writes `engram.schema.json` into the package; a suite file names it in its first line.
 """
@@ -14,20 +14,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-PATH = Path(__file__).parents[2] / "engram.schema.json"
+PATH = Path(__file__).parents[1] / "engram.schema.json"
 
 
 def schema() -> dict[str, Any]:
     """One schema for all suite files: `engram`, `source` and `family` choose the part that applies."""
-    from pytest_engram.suites import files
+    from pytest_engram.basics.registry import Registry
+    from pytest_engram.suites import SOURCES
     from pytest_engram.suites.microtests import families
     from pytest_engram.suites.microtests.model import Cases
 
     definitions: dict[str, Any] = {}
-    sources = {name: files.source(name) for name in files.sources()}
+    sources: Registry[Any] = Registry("data source", SOURCES)
     sources = {name: module for name, module in sources.items() if hasattr(module, "Spec")}
     pilots = {name: _define(f"pilot-{name}", module.Spec, definitions) for name, module in sources.items()}
-    micros = {name: import_module(f"{__package__}.family_{name}").Spec for name in families()}
+    micros = {name: import_module(f"{__package__}.microtests.family_{name}").Spec for name in families()}
     own = {name: _define(f"micro-{name}", spec, definitions) for name, spec in micros.items() if spec is not Cases}
     cases = _define("micro", Cases, definitions)
     return {

@@ -1,0 +1,136 @@
+"""From what was recalled to what it is worth: one function of key and log line, whoever brought the line.
+
+A run judges its lines with it as they come in; `engram verify` judges them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_engram.judging import named
+from pytest_engram.judging.named import Found, Unmeasured
+from pytest_engram.judging.scoring import SCORERS, Score
+from pytest_engram.runs.log import Outcome
+from pytest_engram.suites.base import Gold, Key, parse_metric
+
+SIDES = ("family", "case", "web", "backers", "winner", "expected")
+NO_READER = "no reader: choose one with --engram-reader"
+NO_JUDGE = "no judge: choose one with --engram-judge"
+# What `fields` of a line holds before it is judged: what the reader took, and what a judge that is a model said.
+BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts")
+ANSWER, VERDICT = "answer", "verdict"  # in `missing` of a line before it is judged: why there is none
+
+
+def judge(key: Key, line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
+    """A line as it stands in the log, from the same line as the asking left it.
+
+    Args:
+        key: of the line's suite.
+        line: what was recalled.
+        metrics: by name without depth, as `named.of` takes them.
+
+    Raises:
+        KeyError: the suite has no such question.
+        scoring.BeyondTheLog: the line lacks what the item is measured by.
+    """
+    gold = key.gold(line.question_id)
+    fields = {**line.fields, **gold.fields}
+    score = Score(metrics=dict.fromkeys(() if gold.excluded else key.metrics))
+    lost = None
+    met: list[str] = []
+    if line.status == "ok":
+        score = _score(key, gold, line, metrics)
+        dropped = {str(drop["id"]): drop.get("rank") for drop in line.dropped}
+        relevant = frozenset(gold.relevant)
+        met = [id_ for id_ in dict.fromkeys([*line.ids, *dropped]) if id_ in relevant]
+        if line.lost is not None:
+            within = [id_ for id_, rank in dropped.items() if isinstance(rank, int) and rank <= line.k]
+            lost = not relevant.isdisjoint(within) and relevant.isdisjoint(line.ids)
+    fields |= score.fields
+    decisive = score.metrics.get(key.metrics[0])
+    return replace(
+        line,
+        metrics=score.metrics,
+        missing=score.missing,
+        hit=score.hit if score.hit is not None or decisive is None else decisive >= 1.0,
+        gold=list(gold.shown),
+        gold_ids=met,
+        ceiling=gold.ceiling,
+        excluded=None if key.not_run else gold.excluded,
+        lost=lost,
+        fields={name: value for name, value in fields.items() if name not in SIDES},
+        **{name: fields[name] for name in SIDES if name in fields},
+    )
+
+
+def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any]) -> Score:
+    """All metrics of the suite; none of a question that the official means leave out."""
+    if gold.excluded:
+        return Score()
+    given = SCORERS[key.judged_by](gold, line) if key.judged_by else Score()
+    if key.family is not None:
+        _limit(given, line.k)
+        return given
+    score = Score(hit=given.hit, fields=given.fields)
+    found = Found(line.ids, line.k, gold, line.answer, line.fields.get("verdicts", ()))
+    for name in key.metrics:
+        if name in given.metrics:
+            score.metrics[name] = given.metrics[name]
+            if name in given.missing:
+                score.missing[name] = given.missing[name]
+            continue
+        try:
+            score.metrics[name] = _measure(name, found, line, metrics)
+        except Unmeasured as reason:
+            score.metrics[name], score.missing[name] = None, str(reason)
+    _limit(score, line.k)
+    return score
+
+
+def _measure(name: str, found: Found, line: Outcome, metrics: Mapping[str, Any]) -> float:
+    base, depth = parse_metric(name)
+    metric = named.of(metrics[base])
+    if metric.reads and found.answer is None:
+        raise Unmeasured(line.missing.get(ANSWER, NO_READER))
+    if metric.judged and not found.verdicts:
+        raise Unmeasured(line.missing.get(VERDICT, NO_JUDGE))
+    if depth is not None and depth > found.k:
+        raise Unmeasured("")  # `_limit` says why
+    return float(metric.measure(found, depth))
+
+
+def _limit(score: Score, k: int) -> None:
+    """Take out the metrics that need more ids than k."""
+    for name in score.metrics:
+        needed = name.rpartition("@")[2]
+        if needed.isdigit() and int(needed) > k:
+            score.metrics[name] = None
+            score.missing[name] = f"needs {needed} ids, k is {k}: raise --engram-k for every method"
+
+
+def asked(line: Outcome) -> Outcome:
+    """A judged line as the asking left it: nothing in it comes from gold."""
+    unread = next((why for name, why in line.missing.items() if parse_metric(name)[0] in ("subem", "f1")), None)
+    unjudged = line.missing.get("judged")
+    missing = {ANSWER: unread} if unread else {}
+    missing |= {VERDICT: unjudged} if unjudged else {}
+    return replace(
+        line,
+        metrics={},
+        missing=missing,
+        hit=None,
+        gold=[],
+        gold_ids=[],
+        ceiling=None,
+        excluded=None,
+        lost=None if line.lost is None else False,
+        fields={name: line.fields[name] for name in BEFORE if name in line.fields},
+        family=None,
+        case=None,
+        web=None,
+        backers=None,
+        winner=None,
+        expected=None,
+    )

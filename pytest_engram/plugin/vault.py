@@ -1,0 +1,51 @@
+"""The gold of a run, in the process that judges, where no item, fixture or method is led to it.
+
+It hangs at no object that any of them is given: not at the session, the configuration, a plugin, an item or a report of
+an earlier one. A method that runs in this process (`-n 0`) and imports this very module can have it all the same:
+Python has no walls. Workers have no such process: they never load gold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_engram.judging.judges import Bench
+    from pytest_engram.runs.log import Outcome
+    from pytest_engram.suites.base import Key
+
+Item = tuple[str, str, str, int]  # suite, item, method, seed
+
+
+@dataclass
+class Vault:
+    """Of one run.
+
+    Attributes:
+        keys: by the suite's name.
+        outcomes: judged, as they came.
+        bench: the answers that a judge is asked about, where there is one.
+    """
+
+    keys: dict[str, Key] = field(default_factory=dict)
+    outcomes: dict[Item, Outcome] = field(default_factory=dict)
+    bench: Bench | None = None
+
+
+_VAULTS: WeakKeyDictionary[pytest.Config, Vault] = WeakKeyDictionary()
+
+
+def of(config: pytest.Config) -> Vault:
+    """That of a run."""
+    return _VAULTS.setdefault(config, Vault())
+
+
+def clear(config: pytest.Config) -> None:
+    """Forget it."""
+    vault = _VAULTS.pop(config, None)
+    if vault is not None and vault.bench is not None:
+        vault.bench.close()
