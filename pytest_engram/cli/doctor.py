@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 import threading
 from collections import Counter
@@ -11,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pytest_engram.review import here
-from pytest_engram.review.registration import BEFORE, status
+from pytest_engram.review.registration import BEFORE, LOCK, status
+from pytest_engram.suites import shipped_cases
 from pytest_engram.suites.base import Key, NotRun, SuiteError
 
 if TYPE_CHECKING:
@@ -48,7 +51,8 @@ def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
         try:
             keys.append(here.load(path, data).key)
         except SuiteError as error:
-            yield Check("data", "bad", name, str(error), "pip install --force-reinstall pytest-engram")
+            cure = "mend the file" if _checkout() else "pip install --force-reinstall pytest-engram"
+            yield Check("data", "bad", name, str(error), cure)
     yield from _data(keys)
     yield from _oddities(data)
     yield _registered(keys)
@@ -228,8 +232,17 @@ def _registered(keys: list[Key]) -> Check:
     micro = {key.name: status(cast("MicroKey", key)) for key in keys if key.kind == "micro"}
     changed = [f"{name}: {told}" for name, told in micro.items() if told != BEFORE]
     if changed:
-        return Check("micro-tests", "note", "registration", "; ".join(changed), "install the package again")
+        found = _checkout()
+        cure = f"engram register {shlex.quote(str(found))}" if found else "pip install --force-reinstall pytest-engram"
+        return Check("micro-tests", "note", "registration", "; ".join(changed), cure)
     return Check("micro-tests", "ok", "registration", f"all {len(micro)} are as registered")
+
+
+def _checkout() -> Path | None:
+    """The folder of the shipped suites, where this is the project's source, whose lock can be written; else None."""
+    cases = shipped_cases().resolve()
+    source = (cases.parent / "pyproject.toml").is_file()  # beside an installed package there is none
+    return cases if source and os.access(cases / LOCK, os.W_OK) else None
 
 
 def table(checks: list[Check]) -> list[dict[str, Any]]:

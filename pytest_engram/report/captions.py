@@ -67,6 +67,12 @@ def data(info: Mapping[str, Any]) -> str:
     return "not the official data" if official is False else "data of its own, no benchmark's"
 
 
+def of_the_experiment(results: Mapping[str, Any]) -> bool:
+    """Whether a suite of the experiment is part of the run: one of somebody's own suites alone has no such table."""
+    ran = {suite["suite"] for suite in results["suites"]}
+    return any(column["suite"] in ran for column in results["experiment"]["columns"])
+
+
 def registered(value: Any) -> str:
     """The status of a suite's registration, for a person."""
     if isinstance(value, str):

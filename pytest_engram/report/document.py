@@ -73,10 +73,7 @@ def document(results: Row) -> Iterator[Block]:
     yield Heading("Results", 1)
     yield Text(_lead(results))
     tables = [("The experiment", results["experiment"]), ("Other suites", results["others"])]
-    in_run = {suite["suite"] for suite in results["suites"]}
-    if not any(column["suite"] in in_run for column in results["experiment"]["columns"]):
-        tables.pop(0)  # a run of somebody's own suites alone
-    for title, table in tables:
+    for title, table in tables if captions.of_the_experiment(results) else tables[1:]:
         if table["columns"] and table["rows"]:
             yield Heading(title)
             yield _overview(results, title, table)

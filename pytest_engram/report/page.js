@@ -40,6 +40,7 @@
     return {
       index, suite, id: strings[id], query: strings[query], haystack, gold, excluded: strings[excluded],
       entries, golden: new Set(golden), kase, outcomes, cells, found: null,
+      asked: outcomes.some((o) => STATES[o[2]] !== "not run"),
     };
   });
   const collator = new Intl.Collator("en", { numeric: true });
@@ -142,9 +143,9 @@
     }
     get("list").querySelector("tbody").replaceWith(body);
     const number = (n) => n.toLocaleString("en");
-    get("count").textContent = shown.length === questions.length
-      ? `${number(questions.length)} questions`
-      : `${number(shown.length)} of ${number(questions.length)} questions`;
+    const idle = shown.filter((q) => !q.asked).length;
+    get("count").textContent = (shown.length === questions.length ? "" : `${number(shown.length)} of `)
+      + `${number(questions.length)} questions${idle ? `, ${number(idle)} not run` : ""}`;
     get("pager").hidden = pages < 2;
     get("where").textContent = `${number(from + 1)}–${number(Math.min(from + PAGE, shown.length))} of ${number(shown.length)}`;
     const [previous, next] = get("pager").querySelectorAll("button");

@@ -11,9 +11,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pytest_engram.report import questions, wording
-from pytest_engram.report.captions import registered
-from pytest_engram.runs.log import Outcome
+from pytest_engram.report import captions, questions, wording
+from pytest_engram.runs.outcome import Outcome
 
 HERE = Path(__file__).parent
 LIMIT = 9_000_000  # bytes of data and plots; the page stays under 10 MB
@@ -50,7 +49,7 @@ def render(
         count="{:,}".format,
         duration=duration,
         flat=flat,
-        registered=registered,
+        registered=captions.registered,
         svg_uri=svg_uri,
     )
     texts = texts or {}
@@ -75,6 +74,7 @@ def render(
         texts=bool(texts),
         excerpt=excerpt,
         counts=_counts(data),
+        experiment=results["experiment"] if captions.of_the_experiment(results) else None,
         css=_asset("page.css"),
         js=_asset("page.js"),
         data=Markup(packed),
@@ -159,9 +159,12 @@ def svg_uri(svg: str) -> str:
 
 
 def _counts(data: Mapping[str, Any]) -> dict[str, int]:
-    """Questions by the kind of their suite."""
-    kinds = [data["suites"][question[0]][1] for question in data["questions"]]
-    return {kind: kinds.count(kind) for kind in ("pilot", "micro")}
+    """Questions that were asked of any method, by the kind of their suite, and those that were not run."""
+    counts = {"pilot": 0, "micro": 0, "not_run": 0}
+    for suite, *_, outcomes in data["questions"]:
+        asked = any(questions.STATES[outcome[2]] != "not run" for outcome in outcomes)
+        counts[data["suites"][suite][1] if asked else "not_run"] += 1
+    return counts
 
 
 def _suite_tables(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import synthetic
-import test_page
 
 from pytest_engram.report.aggregate import aggregate
 from pytest_engram.report.page import render
+from tests.report import test_page
 
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: `make test-e2e` installs it")
 CHROMIUM = shutil.which("chromium")
@@ -98,6 +98,15 @@ def test_it_opens_without_a_fault_and_lists_every_question(opened: Open, path: P
     assert tab.locator("#where").inner_text() == "51–100 of 220"
 
 
+def test_what_was_not_run_is_told_apart(opened: Open, path: Path) -> None:
+    tab = opened(path)
+    assert tab.locator("#count").inner_text() == "220 questions, 20 not run"
+    choose(tab, "suite", "lme_s")
+    assert tab.locator("#count").inner_text() == "20 of 220 questions, 20 not run"
+    choose(tab, "suite", "fc_mh_6k")
+    assert tab.locator("#count").inner_text() == "80 of 220 questions"
+
+
 def test_filters(opened: Open, path: Path) -> None:
     tab = opened(path)
     choose(tab, "suite", "fc_mh_6k")
@@ -110,7 +119,7 @@ def test_filters(opened: Open, path: Path) -> None:
     assert states(tab, "tide") == {"miss"}
     assert hits + count(tab) == 80
     tab.get_by_role("button", name="Clear").click()
-    tab.wait_for_function("document.getElementById('count').textContent === '220 questions'")
+    tab.wait_for_function("document.getElementById('count').textContent === '220 questions, 20 not run'")
 
 
 def test_methods_disagree(opened: Open, path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 
 def _text(value: Any) -> Any:
@@ -36,6 +36,15 @@ class Header(Strict):
         "No construction rule was stated.",
         description="How the cases were made. Published beside the results.",
     )
+
+    # Of the families that have one. `levels.check_background` counts the facts.
+    @field_validator("background", mode="before", check_fields=False)
+    @classmethod
+    def _people_or_facts(cls, value: Any) -> Any:
+        if value != "people" and not isinstance(value, list):
+            shown = "nothing" if value is None else f"{value!r:.80}"
+            raise ValueError(f"must be `people` or a list; got {shown}; write `people`, or a list of at least 20 facts")
+        return value
 
 
 class Sweep(Strict):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from pytest_engram.cli import doctor
+from pytest_engram.cli.commands import main
 from pytest_engram.suites.longmemeval import demo
 
 
@@ -94,6 +97,64 @@ def test_oddities_of_a_longmemeval_file_are_listed(tmp_path: Path) -> None:
     odd = " ".join(detail for _, detail in told[1:])
     assert f"1 question, the first {questions[1]['question_id']}: answer is a number" in odd
     assert f"1 question, the first {questions[2]['question_id']}: holds the same session twice under one id" in odd
+
+
+SUITE = """\
+engram: micro
+name: own
+rule: newest
+cases:
+  - {name: a, belief: Ann lives in Oslo., update: Ann lives in Rome., query: Where does Ann live?}
+"""
+
+
+def shipped(to: Path, monkeypatch: pytest.MonkeyPatch, *, source: bool) -> Path:
+    """A folder of shipped suites of which one is not registered: of a checkout, or of an installed package."""
+    folder = to / "the package" / "cases"
+    folder.mkdir(parents=True)
+    (folder / "own.yaml").write_text(SUITE)
+    (folder / "engram.lock").write_text("{}")
+    if source:
+        (folder.parent / "pyproject.toml").write_text("")
+    monkeypatch.setattr("pytest_engram.suites.shipped_cases", lambda: folder)
+    monkeypatch.setattr(doctor, "shipped_cases", lambda: folder)
+    return folder
+
+
+INSTALL = "pip install --force-reinstall pytest-engram"
+
+
+def test_what_is_not_as_registered_is_registered_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shipped(tmp_path, monkeypatch, source=True)
+    found = of(checks(), "registration")
+    assert (found.status, found.detail) == ("note", "own: not registered")
+    assert found.cure == f"engram register '{folder}'"
+    assert CliRunner().invoke(main, shlex.split(found.cure)[1:]).exit_code == 0
+    assert of(checks(), "registration").detail == "all 1 are as registered"
+
+
+def test_what_is_not_as_registered_is_installed_again_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped(tmp_path, monkeypatch, source=False)
+    assert of(checks(), "registration").cure == INSTALL
+
+
+def test_a_lock_that_can_t_be_written_is_no_checkout_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped(tmp_path, monkeypatch, source=True)
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    assert of(checks(), "registration").cure == INSTALL
+
+
+@pytest.mark.parametrize(("source", "cure"), [(True, "mend the file"), (False, INSTALL)])
+def test_a_shipped_suite_that_is_wrong_is_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: bool, cure: str
+) -> None:
+    folder = shipped(tmp_path, monkeypatch, source=source)
+    (folder / "own.yaml").write_text(SUITE.replace("query", "qurey"))
+    found = of(checks(), "own")
+    assert (found.status, found.cure) == ("bad", cure)
+    assert "own.yaml:5: cases[0].qurey: no such field; did you mean query?" in found.detail
 
 
 def test_official_data_and_prompt_are_recognised(shared_data: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_engram.report import page, questions
 from pytest_engram.report.aggregate import aggregate
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 HOSTILE = (
     "<script>boom()</script><!-- \"quoted\" 'single' & </style> \u202eRTL \u2028 \u2029 ]]> {{ 7*7 }} "
@@ -156,6 +157,81 @@ def test_a_plot_is_an_image_and_can_not_run(html: str) -> None:
 def test_the_same_input_gives_the_same_bytes(html: str) -> None:
     results, outcomes, texts = run()
     assert page.render(results, outcomes, {"intervals": SVG, "flip_points": SVG}, texts) == html
+
+
+def test_what_was_not_run_is_not_counted_as_asked(html: str) -> None:
+    # 8 questions of FactConsolidation and 40 levels were asked; 8 questions of LongMemEval could not be.
+    words = Page(html).words
+    assert (
+        "8 benchmark questions and 40 micro-test levels, asked of 7 methods that may each return 10 entries; "
+        "8 more not run." in words
+    )
+    assert "Every question that was asked, and 8 not run. Open one" in words
+
+
+def _one(question: str, status: Any, method: str = "m", suite: str = "s", **more: Any) -> Outcome:
+    return Outcome(suite, question, method, 0, 10, [], {"answer@10": None}, status, item=f"{question}-{method}", **more)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told"),
+    [
+        (
+            [_one("q1", "ok"), _one("q2", "ok")],
+            "2 benchmark questions, asked of 1 method that may each return 10 entries.",
+        ),
+        (
+            [_one("q1", "ok"), _one("q2", "not run"), _one("q3", "not run")],
+            "1 benchmark question, asked of 1 method that may each return 10 entries; 2 more not run.",
+        ),
+        ([_one("q1", "not run")], "No questions, asked of 1 method that may each return 10 entries; 1 not run."),
+        # One method could not be asked, another was; a violation and an error come of asking.
+        (
+            [_one("q1", "not run"), _one("q1", "ok", "n"), _one("q2", "violation"), _one("q3", "error")],
+            "3 benchmark questions, asked of 2 methods that may each return 10 entries.",
+        ),
+        (
+            [_one("q1", "ok"), _one("c1", "not run", suite="t", family="f"), _one("c2", "ok", suite="t", family="f")],
+            "1 benchmark question and 1 micro-test level, asked of 1 method that may each return 10 entries; "
+            "1 more not run.",
+        ),
+    ],
+    ids=["all", "some", "none", "by one method", "levels"],
+)
+def test_a_question_was_asked_if_any_method_was_asked_it(outcomes: list[Outcome], told: str) -> None:
+    results = aggregate(outcomes, {"k": 10, "suites": {}, "methods": {}})
+    words = Page(page.render(results, outcomes, {})).words
+    assert told in words
+    assert ("not run. Open one" in words) == ("not run" in told)
+
+
+def test_a_run_of_somebody_s_own_suites_alone_has_no_table_of_the_experiment() -> None:
+    outcomes = synthetic.micro(1)
+    facts = synthetic.manifest(outcomes)
+    facts["suites"] = {"gradual_override": facts["suites"]["gradual_override"]}
+    parsed = Page(page.render(aggregate(outcomes, facts), outcomes, {}))
+    for absent in ("The experiment", "LongMemEval", "copied", "was no part of this run"):
+        assert absent not in parsed.words
+    ids = {attributes.get("id") for _, attributes in parsed.elements}
+    assert {"micro", "questions"} < ids
+    assert "results" not in ids
+    assert all(attributes.get("href") != "#results" for _, attributes in parsed.elements)
+    own = [replace(o, suite="mine") for o in synthetic.pilots(4)[0] if o.suite == "fc_mh_6k"]
+    facts["suites"] = {"mine": synthetic.manifest(synthetic.pilots(4)[0])["suites"]["fc_mh_6k"]}
+    parsed = Page(page.render(aggregate(own, facts), own, {}))
+    for absent in ("The experiment", "LongMemEval", "copied", "was no part of this run"):
+        assert absent not in parsed.words
+    assert "results" in {attributes.get("id") for _, attributes in parsed.elements}
+    assert "mine" in parsed.words
+
+
+def test_one_suite_of_the_experiment_brings_its_table() -> None:
+    outcomes = [o for o in synthetic.pilots(4)[0] if o.suite == "lme_s"]  # not run, and planned all the same
+    facts = synthetic.manifest(outcomes)
+    facts["suites"] = {"lme_s": facts["suites"]["lme_s"]}
+    words = Page(page.render(aggregate(outcomes, facts), outcomes, {})).words
+    assert "The experiment" in words
+    assert "Rows marked “copied” were not measured here." in words
 
 
 def test_an_empty_run_is_a_page_too() -> None:

@@ -26,7 +26,7 @@ from pytest_engram.report import tables
 from pytest_engram.report.aggregate import aggregate
 from pytest_engram.report.screen import render as terminal
 from pytest_engram.runs import log as runlog
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 METHODS = {
     "loom": {"label": "Loom", "role": "experiment", "stochastic": False},
@@ -537,6 +537,15 @@ class TestFiles:
             assert f"{printed} copied" in first
         assert "arXiv:2507.05257" in html
         assert "tiny-encoder (stands in for bge-small-en-v1.5)" in html
+
+    def test_own_suites_alone_have_no_table_of_the_experiment(self) -> None:
+        own = [replace(o, suite="mine") for o in pilot()]
+        results = aggregate(own, manifest(mine=SUITE))
+        assert len(results["experiment"]["columns"]) == 5  # it stays in the JSON
+        for text in (tables.to_markdown(results), tables.to_latex(results), terminal(results, 200, False)):
+            assert "mine" in text
+            for absent in ("The experiment", "LongMemEval", "copied", "fc\\_", "fc_"):
+                assert absent not in text
 
     def test_every_not_run_has_its_reason_below(self, results: Any) -> None:
         text = tables.to_markdown(results)
