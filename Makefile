@@ -35,10 +35,11 @@ test-e2e: setup  ## tests in a real browser and with a real model server, which 
 	PYTHON=$(BIN)/python bash tests/e2e/install.sh
 	$(BIN)/python -m pytest -q -m e2e tests/e2e
 
-lint: setup  ## ruff's lint and format, mypy in strict mode
+lint: setup  ## ruff's lint and format, mypy in strict mode, who may import whom
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
 
 format: setup  ## let ruff mend what it can
 	$(BIN)/python -m ruff check --fix .
@@ -51,4 +52,4 @@ reference: setup  ## write reports/reference, the committed reference run (offic
 	bash benchmarks/reference.sh $(BIN)
 
 clean:  ## remove what was built
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

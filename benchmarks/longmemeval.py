@@ -2,9 +2,9 @@
 
     python -m benchmarks.longmemeval [--questions 500] [--granularity session|turn] [--file FILE]
 
-Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json,
-rank-bm25, a log of all rankings; `tests/plain_longmemeval.py`), this project on an empty cache, and this project
-again, as every later run and every worker finds things. All must give the same figures, to the last digit.
+Generates the file (`longmemeval_file.py`), then runs, each in a process of its own: the plain script (json, rank-bm25,
+a log of all rankings; `tests/support/plain_longmemeval.py`), this project on an empty cache, and this project again, as
+every later run and every worker finds things. All must give the same figures, to the last digit.
 
 Prints the seconds of each whole process (on the clock, and of the processor), those of its steps, and peak memory.
 How many times faster counts from opening the file to the last figure, without the start of Python and its imports.
@@ -40,7 +40,7 @@ def measure() -> None:
     from pytest_engram.judging.judge import judge
     from pytest_engram.memory import Bench
     from pytest_engram.methods.bm25 import BM25
-    from pytest_engram.runs.log import Outcome
+    from pytest_engram.runs.outcome import Outcome
     from pytest_engram.suites.longmemeval import source as longmemeval
     from pytest_engram.suites.longmemeval import suite as sessions
     from pytest_engram.suites.longmemeval.protocol import metric_names
@@ -134,7 +134,7 @@ def compare(questions: int, granularity: str, file: Path | None = None) -> dict[
             file = folder / "longmemeval_s_cleaned.json"
             longmemeval_file.write(file, questions)
         print(f"{file.name}: {file.stat().st_size / 1e6:.0f} MB, granularity {granularity}\n", file=sys.stderr)
-        plain_script = str(ROOT / "tests" / "plain_longmemeval.py")
+        plain_script = str(ROOT / "tests" / "support" / "plain_longmemeval.py")
         own = (__file__, "measure", str(file), granularity, str(folder / "log"))
         cache = {"ENGRAM_CACHE": str(folder / "cache")}
         plain = run(plain_script, str(file), granularity, str(folder / "log"))

@@ -14,6 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import Row, in_turn
+from benchmarks.table import table
 
 ALLOWED = 0.020  # seconds
 
@@ -30,6 +31,4 @@ def rows(times: int = 15) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    from benchmarks.__main__ import table
-
     print(table(list(rows())))

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.measure import ROOT, Row, in_turn
+from benchmarks.table import table
 
 SIX = ("loom", "loom-recency", "loom-no-regex", "tide", "dense", "bm25")
 SEVEN = ("loom", "loom-recency", "loom-no-regex", "loom-distinct", "tide", "dense", "bm25")
@@ -73,6 +74,4 @@ def _seconds(ours: float, peer: float) -> tuple[float, float, float]:
 
 
 if __name__ == "__main__":
-    from benchmarks.__main__ import table
-
     print(table(list(rows())))

@@ -362,3 +362,8 @@ def learnt() -> tuple[dict[str, str], ...]:
         texts[case.query] = None
     texts.update(dict.fromkeys(fact.text for fact in records()))
     return tuple({"id": f"engram-development-{SEED}-{number}", "text": text} for number, text in enumerate(texts))
+
+
+def texts() -> list[str]:
+    """The texts of `learnt`, in its order."""
+    return [known["text"] for known in learnt()]

@@ -1,4 +1,7 @@
-"""The folder of a run: log, manifest and excerpts are what it is; tables, plots and page are computed from them."""
+"""The folder of a run: log, manifest and excerpts are what it is; tables, plots and page are computed from them.
+
+Who wants the whole folder, with all that people read, calls `pytest_engram.report.write_run`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_engram.runs import log as runlog
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 LOG = "items.jsonl"
 MANIFEST = "manifest.json"
@@ -51,7 +54,7 @@ def read(place: Path, *, killed: bool = False) -> Run:
         RunError: there is none.
         runlog.LogError: its log is damaged.
     """
-    from pytest_engram.runs import schema as runschema
+    from pytest_engram.runs import schema as runschema  # only now: pydantic, which writing does without
 
     folder = place if place.is_dir() else place.parent
     log = folder / LOG if place.is_dir() else place
@@ -90,14 +93,11 @@ def write(
     manifest: Mapping[str, Any],
     texts: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Write the whole folder; the manifest is given the hashes of log and excerpts.
+    """Write what the run is.
 
     Returns:
-        The results, as `report.aggregate` makes them.
+        The manifest as it was written: with the hashes of log and excerpts.
     """
-    from pytest_engram import report
-    from pytest_engram.report.aggregate import aggregate
-
     log = _bytes("".join(outcome.to_line() + "\n" for outcome in outcomes))
     excerpts = _bytes(json.dumps(texts, ensure_ascii=False) + "\n")
     whole = {**manifest, "log_sha256": sha256(log), "texts_sha256": sha256(excerpts)}
@@ -105,9 +105,7 @@ def write(
     _replace(folder / LOG, log)
     _replace(folder / MANIFEST, _bytes(json.dumps(whole, indent=1, ensure_ascii=False) + "\n"))
     _replace(folder / TEXTS, excerpts)
-    results = aggregate(outcomes, whole)
-    report.write(folder, outcomes, whole, results=results, texts=texts)
-    return results
+    return whole
 
 
 def sha256(content: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from pytest_engram.runs.log import BINARY, Outcome
+from pytest_engram.runs.outcome import BINARY, Outcome
 
 Count = Annotated[int, Field(ge=0)]
 
