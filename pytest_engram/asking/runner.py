@@ -12,7 +12,7 @@ from pytest_engram.asking.memories import Memories, fill
 from pytest_engram.asking.procedures import PROCEDURES
 from pytest_engram.memory import Entry, Memory, MemoryFactory, Method
 from pytest_engram.reading import Reading
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Question, Suite
 
 ASKED_TWICE = 20  # one question in so many

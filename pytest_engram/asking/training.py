@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytest_engram.asking.rules import Violation, check_training
 from pytest_engram.memory import Method, TrainingQuestion
 from pytest_engram.suites import locations
-from pytest_engram.suites.base import NotRun, Source, Suite
+from pytest_engram.suites.base import NotRun, Source, Suite, SuiteError
 from pytest_engram.suites.fingerprints import Scored, fingerprint
 
 
@@ -28,15 +28,17 @@ def split(
     return questions
 
 
-def refusal(method: Method, data: Path | None, scored: Sequence[Scored], sources: Mapping[str, Source]) -> str | None:
-    """Why a method may not be scored, else None."""
+def refusal(
+    method: Method, data: Path | None, scored: Callable[[], Sequence[Scored]], sources: Mapping[str, Source]
+) -> str | None:
+    """Why a method may not be scored, else None. `scored` is only asked where the method learnt from anything."""
     if not method.trained_on:
         return None
     try:
-        check_training(method.name, _expand(method, data, sources), scored)
+        check_training(method.name, _expand(method, data, sources), scored())
     except Violation as broken:
         return str(broken)
-    except (NotRun, ValueError) as reason:
+    except (NotRun, SuiteError, ValueError) as reason:
         # What can't be checked is not taken on trust.
         return f"{method.name}: no training on scored data: what it was trained on can't be checked: {reason}"
     return None

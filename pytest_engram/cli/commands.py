@@ -199,11 +199,12 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     PARTS ran on several machines, or one after the other. They must agree in version, k, seeds, methods,
     encoder, reader, commit, suite files and data. An item that stands in several parts must have one outcome.
     """
+    from pytest_engram import report as reports
     from pytest_engram.review import merge as merging
     from pytest_engram.runs import folder as runfolder
 
     found = merging.merge([runfolder.read(part) for part in parts])
-    runfolder.write(output, found.outcomes, found.manifest, found.texts)
+    reports.write_run(output, found.outcomes, found.manifest, found.texts)
     click.echo(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
     _list("in several parts, with the same outcome", found.doubled)
     _list("missing", found.missing)

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_engram.judging import named
 from pytest_engram.judging.named import Found, Unmeasured
 from pytest_engram.judging.scoring import SCORERS, Score
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold, Key, parse_metric
 
 SIDES = ("family", "case", "web", "backers", "winner", "expected")
@@ -112,10 +112,13 @@ def _limit(score: Score, k: int) -> None:
 
 def asked(line: Outcome) -> Outcome:
     """A judged line as the asking left it: nothing in it comes from gold."""
-    unread = next((why for name, why in line.missing.items() if parse_metric(name)[0] in ("subem", "f1")), None)
-    unjudged = line.missing.get("judged")
-    missing = {ANSWER: unread} if unread else {}
-    missing |= {VERDICT: unjudged} if unjudged else {}
+    missing: dict[str, str] = {}
+    if line.answer is None:  # then that is why it was not judged, too
+        reads = ("subem", "f1", "judged")
+        unread = next((why for name, why in line.missing.items() if parse_metric(name)[0] in reads), None)
+        missing = {ANSWER: unread} if unread else {}
+    elif "judged" in line.missing:
+        missing = {VERDICT: line.missing["judged"]}
     return replace(
         line,
         metrics={},

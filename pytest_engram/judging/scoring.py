@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pytest_engram.judging import longmemeval
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold
 from pytest_engram.suites.microtests.winners import correct, outcome
 

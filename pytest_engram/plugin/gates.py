@@ -9,7 +9,8 @@ import pytest
 
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
-from pytest_engram.runs.log import LogError, Outcome
+from pytest_engram.runs.log import LogError
+from pytest_engram.runs.outcome import Outcome
 
 if TYPE_CHECKING:
     from pytest_engram.plugin.options import Floor, Options

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_engram.asking.runner import blank
 from pytest_engram.plugin.methods import Methods
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Question, Suite, SuiteError
 
 if TYPE_CHECKING:

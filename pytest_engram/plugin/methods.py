@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -51,7 +50,7 @@ class Methods:
                 found[info.name] = info
         return found
 
-    @cached_property
+    @property
     def selected(self) -> list[Method]:
         """The named methods, and, unless they are to run alone, their ablations, controls and anchors.
 

@@ -28,7 +28,7 @@ from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
 from pytest_engram.runs import manifest
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Suite
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Recorder:
         outcomes = list(runlog.canonical(found.values(), suites))
         facts = self._manifest(outcomes)
         try:
-            self.results = runfolder.write(self.folder, outcomes, facts, self._texts(outcomes))
+            self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes))
             self.unwritten = None
         except OSError as error:
             # What was measured is shown at least.

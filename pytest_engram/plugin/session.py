@@ -43,6 +43,7 @@ class EngramSession:
         self.shelf = Shelf(config, wanted=bool(self.options.methods))
         self.memories = Memories(self.options.k, lambda: self.store, self._training_split)
         self.recorder: Recorder | None = None
+        self.handover: dict[str, Any] = {}  # what workers are told, where there are any
         self._told: dict[str, Any] = {}  # by the controller
         self._suites: dict[Path, Suite] = {}
         self._encoder: dict[str, Any] | None = None
@@ -173,7 +174,7 @@ class EngramSession:
         if method.name not in self._refused:
             from pytest_engram.asking import training
 
-            self._refused[method.name] = training.refusal(method, self.options.data, self.scored(), self.sources)
+            self._refused[method.name] = training.refusal(method, self.options.data, self.scored, self.sources)
         return self._refused[method.name]
 
     def scored(self) -> list[Scored]:
@@ -221,6 +222,7 @@ class EngramSession:
             self.recorder.begin(earlier, judge)
             self.config.pluginmanager.register(self.recorder, "engram-recorder")
         if getattr(self.config.option, "dist", "no") != "no":
+            self.handover = self._hand_over()
             self._give_workers_one_thread_each()
 
     def _judge(self) -> Any:
@@ -258,10 +260,13 @@ class EngramSession:
                 os.environ[name] = "1"
                 self._set.append(name)
 
-    @cached_property
-    def handover(self) -> dict[str, Any]:
-        """What a worker is told, as JSON: it reads no suite file, and no benchmark's."""
-        from pytest_engram.basics.cache import cache_dir
+    def _hand_over(self) -> dict[str, Any]:
+        """What a worker is told, as JSON: it reads no suite file, and no benchmark's.
+
+        Raises:
+            pytest.UsageError: the cache can't be written.
+        """
+        from pytest_engram.basics.cache import CacheError, cache_dir
         from pytest_engram.suites import handover
 
         suites: dict[str, dict[str, str]] = {}
@@ -270,6 +275,8 @@ class EngramSession:
                 suites[str(path)] = {"name": handover.write(self.suite(path), cache_dir() / "asked")}
             except SuiteError as error:
                 suites[str(path)] = {"problem": str(error)}
+            except CacheError as error:
+                raise pytest.UsageError(str(error)) from None
         return {
             "suites": suites,
             "encoder": self._encoder,

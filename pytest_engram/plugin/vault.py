@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_engram.judging.judges import Bench
-    from pytest_engram.runs.log import Outcome
+    from pytest_engram.runs.outcome import Outcome
     from pytest_engram.suites.base import Key
 
 Item = tuple[str, str, str, int]  # suite, item, method, seed

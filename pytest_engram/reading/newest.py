@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_engram.memory import Entry
-from pytest_engram.reading import Answer, ReaderSpec
+from pytest_engram.reading.base import Answer, ReaderSpec
 
 USAGE = "newest"
 LABEL = "newest (no LLM)"

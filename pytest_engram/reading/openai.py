@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_engram.memory import Entry
-from pytest_engram.reading import Answer, ReaderError, ReaderSpec, ReaderUnavailable
+from pytest_engram.reading.base import Answer, ReaderError, ReaderSpec, ReaderUnavailable
 from pytest_engram.reading.completions import CompletionStore, Outage, StoreError, slot
 from pytest_engram.reading.prompts import Prompt, find, parse_answer
 

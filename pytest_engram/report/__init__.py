@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.runs import folder as runfolder
+
 if TYPE_CHECKING:
-    from pytest_engram.runs.log import Outcome
+    from pytest_engram.runs.outcome import Outcome
 
 FILES = (
     "results.json",
@@ -18,6 +20,25 @@ FILES = (
     "flip_points.svg",
     "results.html",
 )
+
+
+def write_run(
+    folder: Path,
+    outcomes: Sequence[Outcome],
+    manifest: Mapping[str, Any],
+    texts: Mapping[str, Mapping[str, str]],
+) -> dict[str, Any]:
+    """Write the whole folder of a run: log, manifest and excerpts, and all that is computed from them.
+
+    Returns:
+        The results, as `aggregate` makes them.
+    """
+    from pytest_engram.report.aggregate import aggregate
+
+    whole = runfolder.write(folder, outcomes, manifest, texts)
+    results = aggregate(outcomes, whole)
+    write(folder, outcomes, whole, results=results, texts=texts)
+    return results
 
 
 def write(

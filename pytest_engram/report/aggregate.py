@@ -77,7 +77,7 @@ from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
 from pytest_engram.report.log import Log, Measured, wilson
 from pytest_engram.report.published import published
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pytest_engram import statistics as stats
 from pytest_engram.report.log import DECIDED, Log, wilson
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 Row = dict[str, Any]
 

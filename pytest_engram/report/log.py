@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_engram import statistics as stats
-from pytest_engram.runs.log import BINARY, Outcome, covers
+from pytest_engram.runs.outcome import BINARY, Outcome, covers
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,7 +29,7 @@ from typing import Any
 
 from pytest_engram.basics.texts import normalise
 from pytest_engram.report.wording import UNPRINTABLE
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 # Without the characters that JSON or HTML would have to escape.
 PLACES = "".join(chr(code) for code in range(48, 127) if chr(code) not in "<>\\`")

@@ -10,7 +10,7 @@ from pytest_engram.review import here
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
 from pytest_engram.runs.folder import LOG, Run
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 Key = tuple[str, str, str, int]
 

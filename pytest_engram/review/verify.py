@@ -22,7 +22,7 @@ from pytest_engram.review import here
 from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Key, Question, Suite, SuiteError
 
 # What a manifest says of a suite and what may differ from one machine to another.

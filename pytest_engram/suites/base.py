@@ -82,25 +82,19 @@ class Haystacks(Protocol):
         ...
 
 
-class Listed:
-    """Haystacks that are plain lists of entries, made when they are first needed.
+class Lists:
+    """Haystacks that are plain lists of entries, and lead to nothing else.
 
     Args:
-        make: gives the entries of a haystack.
-        keep: whether they are kept, as long as this object is.
+        lists: the entries of each haystack, in time order.
     """
 
-    def __init__(self, make: Callable[[str], Sequence[Entry]], *, keep: bool = False) -> None:
-        self._make = make
-        self._kept: dict[str, Sequence[Entry]] | None = {} if keep else None
+    def __init__(self, lists: Mapping[str, Sequence[Entry]]) -> None:
+        self._lists = lists
 
     def entries(self, key: str) -> Sequence[Entry]:
-        """Those of one haystack."""
-        if self._kept is None:
-            return self._make(key)
-        if key not in self._kept:
-            self._kept[key] = self._make(key)
-        return self._kept[key]
+        """Those of one haystack; none where there is no such haystack."""
+        return self._lists.get(key, ())
 
     def texts(self, key: str) -> list[str]:
         """Their texts."""
@@ -281,7 +275,7 @@ def absent(
     """A pilot set whose data can't be had: its committed questions by their ids, and the reason.
 
     Args:
-        spec: the suite file; its `name` and its `metrics` are needed.
+        spec: the suite file; its `name`, `source` and `metrics` are needed.
         path: where it stands.
         ids: of the questions.
         reason: why there is no data, with the cure.
@@ -290,6 +284,6 @@ def absent(
         about: for the manifest.
     """
     questions = [Question(id_, name, "", "") for id_, name in zip(ids, names or ids, strict=True)]
-    suite = Suite(spec.name, path, questions, Listed(lambda _: ()), not_run=reason, source=spec.source)
+    suite = Suite(spec.name, path, questions, Lists({}), not_run=reason, source=spec.source)
     golds = golds or {id_: Gold() for id_ in ids}
     return Loaded(suite, Key(spec.name, path, spec.metrics, golds, not_run=reason, about=about))

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from pytest_engram.basics.texts import normalise
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Key, Listed, Loaded, Question, Suite, absent, parse_metric
+from pytest_engram.suites.base import Gold, Key, Lists, Loaded, Question, Suite, absent, parse_metric
 from pytest_engram.suites.fingerprints import fingerprint
 
 LICENCE = "MIT"
@@ -143,7 +143,7 @@ def load(
     key = FactKey(spec, path, row, facts, context_sha256, answers_sha256)
     haystack = f"facts-{digest(row.context)[:16]}"
     questions = [_question(committed, haystack, key) for committed in spec.questions]
-    return Loaded(Suite(spec.name, path, questions, Listed(lambda _: facts), source=spec.source), key)
+    return Loaded(Suite(spec.name, path, questions, Lists({haystack: facts}), source=spec.source), key)
 
 
 def missing(spec: FactSpec, path: Path, reason: str) -> Loaded:

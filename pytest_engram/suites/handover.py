@@ -14,7 +14,7 @@ from typing import Any
 
 from pytest_engram.basics.cache import kept_file
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Listed, Question, Source, Suite, SuiteError
+from pytest_engram.suites.base import Lists, Question, Source, Suite, SuiteError
 
 _PLAIN = ("name", "kind", "asks", "reads", "not_run", "source")
 
@@ -60,12 +60,14 @@ def read(name: str, path: Path, folder: Path, sources: Mapping[str, Source]) -> 
     """
     record = _read(name, path, folder)
     source = sources.get(record["source"])
-    nothing = Listed(lambda _: ())
     if record["place"] is not None:
         haystacks = source.reopen(record["place"])  # type: ignore[union-attr]
     else:
-        haystacks = nothing if record["listed"] is None else _listed(record["listed"], path, folder)
-    questions = [Question(*plain, tuple(about), not_run) for *plain, about, not_run in record["questions"]]
+        haystacks = Lists({}) if record["listed"] is None else _listed(record["listed"], path, folder)
+    questions = [
+        Question(id_, name, query, haystack, tuple(about), not_run)
+        for id_, name, query, haystack, about, not_run in record["questions"]
+    ]
     return Suite(
         path=path,
         questions=questions,
@@ -79,12 +81,11 @@ def read(name: str, path: Path, folder: Path, sources: Mapping[str, Source]) -> 
 
 
 @cache
-def _listed(name: str, path: Path, folder: Path) -> Listed:
+def _listed(name: str, path: Path, folder: Path) -> Lists:
     # Cached, so that suites over one haystack share it, and the memories that were filled with it.
     record = _read(name, path, folder)
     entries = [Entry(*fields) for fields in record["entries"]]
-    lists: dict[str, list[int]] = record["lists"]
-    return Listed(lambda key: tuple(entries[place] for place in lists[key]), keep=True)
+    return Lists({key: tuple(entries[place] for place in places) for key, places in record["lists"].items()})
 
 
 def _read(name: str, path: Path, folder: Path) -> Any:

@@ -10,7 +10,7 @@ from pytest_engram.suites import files
 from pytest_engram.suites.base import Loaded, NotRun, Source, Suite, SuiteError, absent, parse_metric
 
 if TYPE_CHECKING:
-    from pytest_engram.suites.files import Lines
+    from pytest_engram.suites.files import Lines, Location
 
 
 Find: TypeAlias = Callable[[Source, Any, Path], Loaded]
@@ -60,9 +60,10 @@ def load(
 
         loaded = microtests.load(path, content, lines, pilot)
     names: set[str] = set()
-    for question in loaded.suite.questions:
+    for number, question in enumerate(loaded.suite.questions):
         if question.name in names:
-            raise SuiteError(path, None, "", f"two items are named {question.name!r}; rename one")
+            at: Location = ("questions", number) if ("questions", number) in lines.at else ()
+            raise SuiteError(path, lines[at], files.dotted(at), f"two items are named {question.name!r}; rename one")
         names.add(question.name)
     return loaded
 

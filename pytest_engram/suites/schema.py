@@ -26,7 +26,6 @@ def schema() -> dict[str, Any]:
 
     definitions: dict[str, Any] = {}
     sources: Registry[Any] = Registry("data source", SOURCES)
-    sources = {name: module for name, module in sources.items() if hasattr(module, "Spec")}
     pilots = {name: _define(f"pilot-{name}", module.Spec, definitions) for name, module in sources.items()}
     micros = {name: import_module(f"{__package__}.microtests.family_{name}").Spec for name in families()}
     own = {name: _define(f"micro-{name}", spec, definitions) for name, spec in micros.items() if spec is not Cases}

@@ -11,17 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import (
-    Scored,
-    Violation,
-    check_ids,
-    check_trace,
-    check_training,
-    covers,
-    fingerprint,
-    normalise,
-)
+from pytest_engram.asking.rules import Violation, check_ids, check_trace, check_training
 from pytest_engram.memory import Dropped
+from pytest_engram.runs.outcome import covers
+from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
 
 KNOWN = {str(n): n for n in range(50)}
 

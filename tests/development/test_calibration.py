@@ -12,12 +12,14 @@ import pytest
 import yaml
 
 from pytest_engram.asking.rules import Scored, Violation, check_training, fingerprint
-from pytest_engram.development import calibrate, devdata
-from pytest_engram.development.calibrate import Settings
+from pytest_engram.development import devdata, thresholds
+from pytest_engram.development.settings import OUTCOME as COMMITTED
+from pytest_engram.development.settings import Settings
 from pytest_engram.memory import Bench
+from pytest_engram.methods import calibrated
 
-ROOT = Path(__file__).parents[1]
-OUTCOME = json.loads(calibrate.OUTCOME.read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[2]
+OUTCOME = json.loads(COMMITTED.read_text(encoding="utf-8"))
 
 
 def scored() -> list[Scored]:
@@ -79,13 +81,13 @@ def test_f1_is_scikit_learns() -> None:
     rng = np.random.default_rng(0)
     pairs = [(float(value), bool(value + rng.normal(0, 0.2) > 0.7)) for value in rng.random(400)]
     truth = [truth for _, truth in pairs]
-    expected = [f1_score(truth, [value >= t for value, _ in pairs], zero_division=0) for t in calibrate.THRESHOLDS]
-    np.testing.assert_allclose(calibrate._f1(pairs), expected, atol=5e-5)
+    expected = [f1_score(truth, [value >= t for value, _ in pairs], zero_division=0) for t in thresholds.THRESHOLDS]
+    np.testing.assert_allclose(thresholds.f1(pairs), expected, atol=5e-5)
 
 
 def test_of_equally_good_thresholds_the_middle_of_the_longest_run_is_taken() -> None:
-    curve = dict.fromkeys(calibrate.THRESHOLDS, 0.1) | dict.fromkeys((0.4, 0.6, 0.61, 0.62), 0.9)
-    assert calibrate._best(list(curve.values())) == 0.61
+    curve = dict.fromkeys(thresholds.THRESHOLDS, 0.1) | dict.fromkeys((0.4, 0.6, 0.61, 0.62), 0.9)
+    assert thresholds.best(list(curve.values())) == 0.61
 
 
 @pytest.mark.parametrize("encoder", OUTCOME["encoders"], ids=lambda encoder: encoder["name"])
@@ -104,7 +106,7 @@ def test_the_committed_choice_follows_from_the_committed_grid(encoder: dict[str,
 def test_the_committed_outcome_is_of_this_data_and_grid() -> None:
     assert OUTCOME["seed"] == devdata.SEED
     assert OUTCOME["data"] == devdata.digest()
-    assert OUTCOME["grid"]["thresholds"] == list(calibrate.THRESHOLDS)
+    assert OUTCOME["grid"]["thresholds"] == list(thresholds.THRESHOLDS)
     assert {encoder["name"] for encoder in OUTCOME["encoders"]} == {"bge-small-en-v1.5", "all-MiniLM-L6-v2"}
 
 
@@ -124,22 +126,23 @@ def test_f1_and_the_best_thresholds_can_be_had_again(bge: Path) -> None:
     from sklearn.metrics import f1_score
 
     from pytest_engram.encoding.encoders import EmbeddingStore, cache_dir, resolve
-    from pytest_engram.methods import loom
+    from pytest_engram.methods import loom_reading
 
     store = EmbeddingStore(resolve(str(bge), None), cache_dir())
     committed = next(e for e in OUTCOME["encoders"] if e["hash"] == store.spec.hash)
-    thresholds, _ = calibrate.best_thresholds(store.embed)
-    assert thresholds == {name: committed["chosen"][name] for name in ("similarity", "duplicate", "tide")}
+    chosen, _ = calibrated.best_thresholds(store.embed)
+    assert chosen == {name: committed["chosen"][name] for name in ("similarity", "duplicate", "tide")}
 
     # Loom's F1 over the pairs that matter, once more from the facts themselves.
-    pairs = list(calibrate._pairs())
+    pairs = list(thresholds.pairs())
     texts = sorted({fact.text for pair in pairs for fact in pair})
-    vectors, readings = dict(zip(texts, store.embed(texts), strict=True)), {text: loom.read(text) for text in texts}
+    vectors = dict(zip(texts, store.embed(texts), strict=True))
+    readings = {text: loom_reading.read(text) for text in texts}
 
     def found(one: str, other: str) -> bool:
         a, b = readings[one], readings[other]
-        close = float(vectors[one] @ vectors[other]) >= thresholds["similarity"]
-        return close and loom.same_subject(a.subject, b.subject) and loom.differ(a, b)
+        close = float(vectors[one] @ vectors[other]) >= chosen["similarity"]
+        return close and loom_reading.same_subject(a.subject, b.subject) and loom_reading.differ(a, b)
 
     truth = [devdata.contradict(*pair) for pair in pairs]
     expected = f1_score(truth, [found(one.text, other.text) for one, other in pairs])
@@ -166,7 +169,7 @@ def test_an_unknown_encoder_is_calibrated_once(tmp_path: Path) -> None:
 
     def settings() -> Settings:
         bench = Bench(k=10, seed=0, embeddings=lambda: store, cache_dir=tmp_path)  # type: ignore[arg-type, return-value]
-        return calibrate.settings_for(bench)
+        return calibrated.settings_for(bench)
 
     first = settings()
     asked = store.asked
@@ -176,7 +179,7 @@ def test_an_unknown_encoder_is_calibrated_once(tmp_path: Path) -> None:
     known = Settings(**OUTCOME["encoders"][0]["chosen"])
     assert (first.depth, first.neighbours) == (known.depth, known.neighbours)
     assert 0.3 <= first.similarity < 1
-    assert calibrate.best_thresholds(store.embed)[0]["similarity"] == first.similarity
+    assert calibrated.best_thresholds(store.embed)[0]["similarity"] == first.similarity
 
 
 def test_loom_and_tide_declare_what_they_learnt() -> None:
@@ -189,7 +192,7 @@ def test_loom_and_tide_declare_what_they_learnt() -> None:
 def test_the_page_on_the_methods_shows_the_committed_numbers() -> None:
     page = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
     for encoder in OUTCOME["encoders"]:
-        chosen = " | ".join(str(encoder["chosen"][name]) for name in calibrate.Settings.__slots__)
+        chosen = " | ".join(str(encoder["chosen"][name]) for name in Settings.__slots__)
         assert f"| {encoder['name']} | {chosen} |" in page
         for name, method in (("similarity", "Loom"), ("tide", "Tide")):
             for used in ("without", "with"):

@@ -11,7 +11,7 @@ from micro import load
 from pytest_engram.suites.base import SuiteError
 from pytest_engram.suites.microtests.winners import RULES
 
-PAGE = (Path(__file__).parent.parent / "docs" / "own-case.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "own-case.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if block.startswith("engram:")]
 
 

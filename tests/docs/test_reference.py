@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.readme import REFERENCE
+from pytest_engram import report
 from pytest_engram.report import FILES
 from pytest_engram.runs import folder as runfolder
 
@@ -22,7 +23,7 @@ def again(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     committed = REFERENCE / request.param
     found = runfolder.read(committed)
     folder = tmp_path_factory.mktemp("again")
-    runfolder.write(folder, found.outcomes, found.manifest, found.texts)
+    report.write_run(folder, found.outcomes, found.manifest, found.texts)
     return committed, folder
 
 

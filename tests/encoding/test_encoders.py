@@ -17,7 +17,7 @@ from pytest_engram.encoding import modelfolder
 from pytest_engram.encoding.encoders import EmbeddingStore, EncoderError, EncoderSpec, resolve
 
 MINILM = get_model_path()
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(__file__).parents[3] / "shared"
 BGE = SHARED / "models" / "bge-small-en-v1.5"
 PREFIX = "Represent this sentence for searching relevant passages: "
 
@@ -381,7 +381,7 @@ import json, socket, sys
 from pathlib import Path
 def refuse(*args): raise AssertionError("asked the network")
 socket.socket.connect = socket.getaddrinfo = refuse
-from pytest_engram.encoders import EmbeddingStore, resolve
+from pytest_engram.encoding.encoders import EmbeddingStore, resolve
 store = EmbeddingStore(resolve("all-MiniLM-L6-v2", None), Path(sys.argv[1]))
 store.prepare(["a", "b"], ["q"])
 store.embed(["a", "b"]), store.embed_query("q")

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_engram.basics.texts import contains, searchable
 from pytest_engram.judging import metrics
+from pytest_engram.suites.base import parse_metric
 
-SHARED = Path(__file__).parents[1] / "../shared/data"
+SHARED = Path(__file__).parents[2] / "../shared/data"
 
 
 # LongMemEval, written anew from its definition, over positions of the haystack as the official protocol states it.
@@ -117,7 +119,7 @@ def test_sub_em_equals_a_plain_implementation(prediction: str, answers: list[str
 def test_answer_at_is_sub_em_of_any_of_the_first_k_texts(texts: list[str], answers: list[str], k: int) -> None:
     expected = any(metrics.sub_em(text, answers) for text in texts[:k])
     assert metrics.answer_at(texts, answers, k) is expected
-    assert metrics.contains(metrics.searchable(texts[:k]), answers) is expected
+    assert contains(searchable(texts[:k]), answers) is expected
 
 
 @pytest.mark.parametrize(
@@ -170,11 +172,11 @@ def test_answer_at_10_reaches_the_reference(pilot: str, method: str) -> None:
 
 
 def test_parse() -> None:
-    assert metrics.parse("recall_any@5") == ("recall_any", 5)
-    assert metrics.parse("subem") == ("subem", None)
+    assert parse_metric("recall_any@5") == ("recall_any", 5)
+    assert parse_metric("subem") == ("subem", None)
 
 
 @pytest.mark.parametrize("name", ["", "@5", "recall_any@", "recall_any@0", "recall_any@-1", "ndcg@5@6", "Recall @5"])
 def test_parse_refuses_what_is_no_name(name: str) -> None:
     with pytest.raises(ValueError, match="no metric's name"):
-        metrics.parse(name)
+        parse_metric(name)

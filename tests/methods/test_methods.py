@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram.development.calibrate import Settings
+from pytest_engram.development.settings import Settings
 from pytest_engram.encoding.encoders import EmbeddingStore, cache_dir, resolve
 from pytest_engram.judging.metrics import answer_at
 from pytest_engram.memory import Bench, Entry
-from pytest_engram.methods import bm25, dense, loom, tide
+from pytest_engram.methods import bm25, dense, loom, loom_reading, tide, tide_reading
 
 LOOMS = [loom.Loom, loom.LoomRecency, loom.LoomNoRegex, loom.LoomDistinct, loom.LoomSampled]
 RESOLVERS = [*LOOMS, tide.Tide]
@@ -189,14 +189,14 @@ WORDS = st.lists(
 @given(WORDS, WORDS)
 @settings(max_examples=300)
 def test_naming_different_values_is_symmetric_and_needs_a_difference(one: str, other: str) -> None:
-    for differ, read in ((loom.differ, loom.read), (tide.differ, tide.read)):
+    for differ, read in ((loom_reading.differ, loom_reading.read), (tide_reading.differ, tide_reading.read)):
         assert differ(read(one), read(other)) == differ(read(other), read(one))
         assert not differ(read(one), read(one))
 
 
 @given(WORDS)
 def test_what_a_fact_names_has_no_word_of_its_subject(text: str) -> None:
-    assert not loom.read(text).named & {word.removesuffix("'s") for word in loom.subject(text).split()}
+    assert not loom_reading.read(text).named & {word.removesuffix("'s") for word in loom_reading.subject(text).split()}
 
 
 @pytest.mark.parametrize("kind", RESOLVERS)
@@ -255,14 +255,14 @@ def test_repetition_backs_loom_and_not_loom_distinct(tmp_path: Path) -> None:
     ],
 )
 def test_the_subject(text: str, subject: str) -> None:
-    assert loom.subject(text) == subject
+    assert loom_reading.subject(text) == subject
 
 
 @pytest.mark.parametrize("text", ["a" * 10**6, "In " + "a " * 10**6, "1. " * 10**5, "On " + "x" * 10**6, " " * 10**6])
 def test_a_long_text_costs_no_more_than_a_sentence(text: str) -> None:
     begin = time.perf_counter()
-    loom.named(text, loom.subject(text))
-    tide.named(text, tide.first_name(text))
+    loom_reading.named(text, loom_reading.subject(text))
+    tide_reading.named(text, tide_reading.first_name(text))
     assert time.perf_counter() - begin < 0.05
 
 
@@ -277,7 +277,7 @@ def test_a_long_text_costs_no_more_than_a_sentence(text: str) -> None:
     ],
 )
 def test_the_first_name(text: str, name: str) -> None:
-    assert tide.first_name(text) == name
+    assert tide_reading.first_name(text) == name
 
 
 def haystack(seed: int, size: int) -> list[Entry]:

@@ -698,12 +698,12 @@ def test_a_damaged_cache_is_made_anew(
 ) -> None:
     monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "cache"))
     (project.path / "sessions.yaml").write_text((SHIPPED / "pilot" / "demo_sessions.yaml").read_text())
-    arguments = ["--engram-method=bm25", "--engram-no-controls", "tiny.yaml", "sessions.yaml"]
+    arguments = ["--engram-method=bm25", "--engram-no-controls", "-n", "1", "tiny.yaml", "sessions.yaml"]
     tables = ["results.md", "intervals.svg"]
     assert project.runpytest_subprocess(*arguments).ret == 0
     written = {name: (project.path / "reports/latest" / name).read_text() for name in tables}
     files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
-    assert {path.parent.name for path in files} >= {"suites", "plots", "bm25-session"}
+    assert {path.parent.name for path in files} >= {"asked", "plots", "bm25-session"}
     for path in files:
         content = path.read_bytes()
         path.write_bytes(
@@ -731,3 +731,38 @@ def test_help_names_every_option(pytester: pytest.Pytester) -> None:
     run = pytester.runpytest("--help")
     for option in ("method", "k", "seeds", "no-controls", "encoder", "data", "reader", "report", "fail-under"):
         assert f"--engram-{option}" in run.stdout.str()
+
+
+def test_a_cache_that_cant_be_written_is_one_line_where_workers_need_it(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.path / "cache").write_text("a file of mine")
+    monkeypatch.setenv("ENGRAM_CACHE", str(project.path / "cache"))
+    run = project.runpytest_subprocess("--engram-method=first", "-n", "2", "tiny.yaml")
+    assert run.ret == pytest.ExitCode.USAGE_ERROR, run.stdout.str()
+    run.stderr.fnmatch_lines(["ERROR: *can't be written (*); set ENGRAM_CACHE to a folder that can"])
+    assert "Traceback" not in run.stderr.str() + run.stdout.str()
+    assert project.runpytest_subprocess("--engram-method=first", "tiny.yaml").ret == 0
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+def test_what_was_prepared_and_is_gone_or_changed_is_one_line(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setenv("ENGRAM_CACHE", str(project.path / "cache"))
+    conftest = (project.path / "conftest.py").read_text()
+    harm = {"gone": "path.unlink()", "changed": "path.write_text(path.read_text().replace('1.', '2.'))"}[damage]
+    wiped = f"""
+import pathlib
+
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        for path in pathlib.Path({str(project.path / "cache" / "asked")!r}).glob("*.json"):
+            {harm}
+"""
+    (project.path / "conftest.py").write_text(conftest + wiped)
+    run = project.runpytest_subprocess("--engram-method=first", "-n", "1", "tiny.yaml")
+    assert run.ret == pytest.ExitCode.INTERRUPTED, run.stdout.str()
+    told = {"gone": "can't be read any more (No such file or directory): was the cache emptied?", "changed": "changed"}
+    run.stdout.fnmatch_lines([f"*tiny.yaml: what was prepared of it *{told[damage]}*"])
+    assert "Traceback" not in run.stdout.str()

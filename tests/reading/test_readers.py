@@ -26,7 +26,7 @@ from pytest_engram.reading import openai as openai_reader
 from pytest_engram.reading.completions import Outage
 from pytest_engram.reading.newest import Newest, content_words
 from pytest_engram.reading.openai import OpenAIReader, Secret
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 KEY = "sk-test-0123456789abcdefghijklmnop"
 FACTS = [Entry("3", "3. The capital of Avaria is Oslo.", 3.0), Entry("9", "9. The capital of Avaria is Rome.", 9.0)]
@@ -502,7 +502,7 @@ def test_a_store_that_cannot_be_written_costs_nothing(serve: Callable[..., Endpo
 ASK = """
 import sys
 from pathlib import Path
-from pytest_engram import readers
+from pytest_engram import reading as readers
 from pytest_engram.memory import Entry
 spec = readers.resolve("openai:m", None)
 reader = readers.make(spec, Path(sys.argv[1]))
@@ -549,6 +549,7 @@ def test_a_killed_worker_frees_its_place_and_loses_nothing_that_was_answered(
     served = serve(completion("Rome"), Reply(delay=30.0, body={}), completion("Oslo"))
     process = subprocess.Popen([sys.executable, "-c", ASK, str(tmp_path), "first", "second"], stdout=subprocess.DEVNULL)
     while len(served.requests) < 2:
+        assert process.poll() is None, "it ended before it had asked twice"
         time.sleep(0.02)
     process.kill()
     process.wait()

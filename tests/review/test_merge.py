@@ -12,10 +12,11 @@ import runs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_engram import report
 from pytest_engram.review import merge
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 WHOLE = [runs.outcome(f"q{i}", float(i % 2), method) for i in range(6) for method in ("dense", "loom")]
 
@@ -133,7 +134,7 @@ def test_pytest_split_s_groups_merge_into_the_run_that_was_not_split(tmp_path: P
         )
         assert done.returncode == 0, done.stdout + done.stderr
     merged = merge.merge([runfolder.read(project / "parts" / group) for group in ("2", "1")])
-    runfolder.write(tmp_path / "merged", merged.outcomes, merged.manifest, merged.texts)
+    report.write_run(tmp_path / "merged", merged.outcomes, merged.manifest, merged.texts)
     whole = project / "reports" / "latest"
 
     def timeless(folder: Path) -> list[Any]:

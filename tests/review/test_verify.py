@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import runs
 
+from pytest_engram import report
 from pytest_engram.review.verify import Finding, verify
 from pytest_engram.runs import folder as runfolder
 
@@ -144,7 +145,7 @@ def test_a_suite_of_one_s_own_is_checked_where_its_place_is_given(tmp_path: Path
 def test_data_that_is_not_here_leaves_scores_unchecked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     outcomes = [runs.outcome("factconsolidation_sh_6k_no0", 1.0, suite="fc_sh_6k", item="q000[loom]")]
-    runfolder.write(tmp_path / "run", outcomes, runs.manifest(outcomes), {})
+    report.write_run(tmp_path / "run", outcomes, runs.manifest(outcomes), {})
     found = {f.what: f for f in findings(tmp_path / "run")}
     assert found["scores of fc_sh_6k"].status == "unchecked"
     assert "--engram-data" in found["scores of fc_sh_6k"].detail

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import runs
 
+from pytest_engram import report
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
 
@@ -16,7 +17,7 @@ from pytest_engram.runs import log as runlog
 def test_what_is_written_is_read_again_with_half_a_surrogate_pair_too(tmp_path: Path) -> None:
     outcomes = [runs.outcome("q1", 1.0, query="half a pair: \ud83d"), runs.outcome("q2", 0.0)]
     texts = {"tiny": {"1": "another: \udc80"}}
-    runfolder.write(tmp_path, outcomes, runs.manifest(outcomes), texts)
+    report.write_run(tmp_path, outcomes, runs.manifest(outcomes), texts)
     found = runfolder.read(tmp_path)
     assert found.outcomes == outcomes
     assert found.texts == texts

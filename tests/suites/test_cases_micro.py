@@ -7,13 +7,12 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from micro import FILES, Micro
+from micro import shipped as load
 
-from pytest_engram.suites import files, microtests
 from pytest_engram.suites.microtests.background import people
-from pytest_engram.suites.microtests.suite import CaseSuite, MicroSuite
+from pytest_engram.suites.microtests.suite import CaseKey
 
-CASES = Path(__file__).parent.parent / "cases" / "micro"
-FILES = sorted(CASES.glob("*.yaml"))
 FAMILIES = {
     "gradual_override",
     "arithmetic_webs",
@@ -29,27 +28,21 @@ FAMILIES = {
 }
 
 
-def load(name: str) -> MicroSuite:
-    path = CASES / f"{name}.yaml"
-    data, lines = files.read(path)
-    return microtests.load(path, data, lines)
-
-
 def texts(level) -> list[str]:
     case = level.case
     again = [case.again] if case.again else []
     return [case.belief, *case.web, case.update, *case.backers, *case.repeats, *case.also, *again]
 
 
-def cases(suite: MicroSuite):
-    return {question.gold.case.name: question.gold for question in suite.questions}.values()
+def cases(suite: Micro):
+    return {level.case.name: level for level in suite.levels()}.values()
 
 
-CASE_SUITES = [path.stem for path in FILES if isinstance(load(path.stem), CaseSuite)]
+CASE_SUITES = [path.stem for path in FILES if isinstance(load(path.stem).key, CaseKey)]
 
 
 def test_all_families_are_shipped() -> None:
-    assert {load(path.stem).family for path in FILES} == FAMILIES
+    assert {load(path.stem).key.family for path in FILES} == FAMILIES
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -83,8 +76,7 @@ def test_no_case_backs_two_subjects(name: str) -> None:
 
 
 def test_gradual_override_has_24_subjects_over_four_relations_and_every_combination() -> None:
-    suite = load("gradual_override")
-    levels = [question.gold for question in suite.questions]
+    levels = load("gradual_override").levels()
     assert len(levels) == 24 * 36
     assert {level.case.name.split("-")[0] for level in levels} == {"home", "employer", "allergy", "lesson"}
     for name in {level.case.name for level in levels}:
@@ -96,7 +88,7 @@ def test_gradual_override_swaps_the_two_lists_for_half_of_the_people() -> None:
     """The same sentence, whatever it is about, backs the belief in as many cases as it backs the update."""
     suite = load("gradual_override")
     roles: dict[str, list[int]] = {}
-    for case in suite.spec.cases:
+    for case in suite.key.spec.cases:
         for text in case.web:
             roles.setdefault(text, [0, 0])[0] += len(case.slots)
         for text in case.backers:
@@ -142,7 +134,7 @@ def test_arithmetic_webs_add_up() -> None:
 
 
 def test_arithmetic_webs_win_only_when_complete() -> None:
-    levels = [question.gold for question in load("arithmetic_webs").questions]
+    levels = load("arithmetic_webs").levels()
     expected = {(level.web, level.backers): level.expected for level in levels}
     assert [expected[3, backers] for backers in range(5)] == ["belief", "belief", "belief", None, "update"]
 
@@ -166,13 +158,13 @@ def test_repeats_say_nothing_but_the_update() -> None:
 
 def test_unbacked_alarm_expects_the_belief_throughout() -> None:
     suite = load("unbacked_alarm")
-    assert {question.gold.expected for question in suite.questions} == {"belief"}
-    assert {question.gold.backers for question in suite.questions} == {0}
+    assert {level.expected for level in suite.levels()} == {"belief"}
+    assert {level.backers for level in suite.levels()} == {0}
 
 
 def test_keep_both_holds_nothing_that_excludes_anything() -> None:
     suite = load("keep_both")
-    assert {question.gold.expected for question in suite.questions} == {"both"}
+    assert {level.expected for level in suite.levels()} == {"both"}
     assert suite.cases == 11 + 8
 
 

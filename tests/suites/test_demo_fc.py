@@ -7,15 +7,17 @@ import re
 from pathlib import Path
 
 import pytest
+from both import Both
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import fingerprint
-from pytest_engram.judging.metrics import answer_at, normalise
+from pytest_engram.basics.texts import normalise
+from pytest_engram.judging.metrics import answer_at
 from pytest_engram.suites import demo_fc, factconsolidation, facts, files, pilots
 from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.fingerprints import fingerprint
 
-PILOT = Path(__file__).parents[1] / "cases" / "pilot" / "demo_fc.yaml"
+PILOT = Path(__file__).parents[2] / "cases" / "pilot" / "demo_fc.yaml"
 SEEDS = st.integers(0, 2**63)
 
 
@@ -51,15 +53,15 @@ def told(row: facts.FactRow) -> dict[tuple[demo_fc.Relation, str], list[str]]:
 
 class TestCommitted:
     def test_it_is_what_the_generator_gives(self, spec: demo_fc.Spec) -> None:
-        one = demo_fc.load(spec, PILOT, demo_fc.prepare(spec, None))
+        one = Both(*demo_fc.load(spec, PILOT, None))
         about = one.describe()
         assert about["notes"] == []
         assert about["official"] is None
         assert about["context_sha256"] == spec.context_sha256
         assert about["origin"] == "generated, seed 20261008"
         assert len(one.questions) == 80
-        assert all(one.ceiling(question) for question in one.questions)
-        assert [question.fields["hops"] for question in one.questions] == [1] * 40 + [2] * 40
+        assert all(one.gold(question).ceiling for question in one.questions)
+        assert [one.gold(question).fields["hops"] for question in one.questions] == [1] * 40 + [2] * 40
         assert one.questions[79].name == "q079"
 
     def test_file_is_what_the_script_writes(self, shared_data: Path) -> None:
@@ -68,7 +70,7 @@ class TestCommitted:
     def test_another_text_than_the_committed_one_is_not_run(self, spec: demo_fc.Spec) -> None:
         other = spec.model_copy(update={"context_sha256": "0" * 64})
         with pytest.raises(NotRun, match="this version generates other facts"):
-            demo_fc.prepare(other, None)
+            demo_fc.load(other, PILOT, None)
 
     def test_no_name_is_from_the_official_data(self, shared_data: Path) -> None:
         official = "".join(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from both import Both
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import Violation, check_training, fingerprint
-from pytest_engram.suites import factconsolidation, facts, files, locations, pilots
+from pytest_engram.asking.rules import Violation, check_training
+from pytest_engram.basics.cache import CacheError, cache_dir
+from pytest_engram.suites import factconsolidation, facts, files, handover, locations, pilots
 from pytest_engram.suites.base import NotRun, SuiteError
+from pytest_engram.suites.fingerprints import fingerprint
 
-CASES = Path(__file__).parents[1] / "cases" / "pilot"
+CASES = Path(__file__).parents[2] / "cases" / "pilot"
 ROW = "factconsolidation_sh_6k"
 CONTEXT = "Here is a list of facts:\n0. Kai lives in Oslo.\n1. Kai lives in Rome.\n2. Ana lives in Bern.\n"
 
@@ -58,16 +62,17 @@ def spec(**changes: Any) -> factconsolidation.Spec:
     )
 
 
-def suite(data: Path, **changes: Any) -> facts.FactSuite:
-    made = spec(**changes)
-    return factconsolidation.load(made, Path("mine.yaml"), factconsolidation.prepare(made, data))
+def suite(data: Path, **changes: Any) -> Both:
+    return Both(*factconsolidation.load(spec(**changes), Path("mine.yaml"), data))
 
 
-def committed(name: str, data: Path | None) -> facts.FactSuite:
+def committed(name: str, data: Path | None, reason: str = "not looked for") -> Both:
     path = CASES / f"{name}.yaml"
     raw, lines = files.read(path)
     made = files.validate(factconsolidation.Spec, raw, path, lines)
-    return factconsolidation.load(made, path, None if data is None else factconsolidation.prepare(made, data))
+    if data is None:
+        return Both(*factconsolidation.missing(made, path, reason))
+    return Both(*factconsolidation.load(made, path, data))
 
 
 class TestOfficialData:
@@ -87,7 +92,7 @@ class TestOfficialData:
             assert (about["entries"], about["context_sha256"], about["official"]) == (entries, sha256, True)
             assert about["notes"] == []
             assert len(one.questions) == 100
-            assert all(one.ceiling(question) for question in one.questions)
+            assert all(one.gold(question).ceiling for question in one.questions)
         keys = {question.haystack for one in (single, multi) for question in one.questions}
         assert len(keys) == 1  # so that a memory is built once for both
         key = keys.pop()
@@ -108,7 +113,7 @@ class TestOfficialData:
         reference = json.loads((shared_data / "reference" / "fc_6k.json").read_text(encoding="utf-8"))[name]
         one = committed(name, shared_data)
         answered = [
-            one.score(question, [str(serial) for serial in serials]).metrics["answer@10"]
+            one.judge(question, [str(serial) for serial in serials]).metrics["answer@10"]
             for question, serials in zip(one.questions, reference["ids"][method], strict=True)
         ]
         assert answered.count(1.0) / 100 == reference["answer@10"][method]
@@ -156,9 +161,11 @@ class TestCopies:
     def test_changed_question_is_not_run(self, tmp_path: Path) -> None:
         one = suite(folder(tmp_path, row(questions=["Where does Kai live?", "Who lives in Bern?"])))
         changed = one.questions[1]
-        with pytest.raises(NotRun, match=r"has another text for this question than the pilot set.* Cure: "):
-            one.examine(changed, probe=None)  # type: ignore[arg-type]
-        assert (changed.query, changed.answers, one.ceiling(changed)) == ("", (), None)
+        reason = r"has another text for this question than the pilot set.* Cure: "
+        assert re.search(reason, str(changed.not_run))
+        line = one.unasked(changed)
+        assert (line.status, line.reason) == ("not run", changed.not_run)
+        assert (changed.query, one.gold(changed).answers, line.ceiling) == ("", (), None)
         assert one.questions[0].query == "Where does Kai live?"
         assert one.describe()["notes"] == ["1 of 2 questions are not in this copy"]
 
@@ -169,36 +176,38 @@ class TestCopies:
     def test_absent_question_is_not_run(self, tmp_path: Path) -> None:
         few = row(questions=["Where does Kai live?"], answers=[["Rome"]], metadata={"source": ROW})
         one = suite(folder(tmp_path, few))
-        with pytest.raises(NotRun, match="does not have this question"):
-            one.examine(one.questions[1], probe=None)  # type: ignore[arg-type]
+        assert "does not have this question" in str(one.questions[1].not_run)
+        line = one.unasked(one.questions[1])
+        assert (line.status, line.reason) == ("not run", one.questions[1].not_run)
 
     def test_order_of_the_copy_does_not_matter(self, tmp_path: Path) -> None:
         turned = row(questions=["Where does Ana live?", "Where does Kai live?"], answers=[["Bern"], ["Rome"]])
         turned["metadata"]["qa_pair_ids"].reverse()
-        assert [question.answers for question in suite(folder(tmp_path, turned)).questions] == [("Rome",), ("Bern",)]
+        one = suite(folder(tmp_path, turned))
+        assert [one.gold(question).answers for question in one.questions] == [("Rome",), ("Bern",)]
 
     def test_without_data_the_questions_are_listed(self) -> None:
-        one = committed("fc_mh_262k", None)
+        one = committed("fc_mh_262k", None, "the reason")
         assert [question.name for question in one.questions] == [f"q{i:03d}" for i in range(100)]
         assert {question.query for question in one.questions} == {""}
-        one.not_run = "the reason"
-        with pytest.raises(NotRun, match="the reason"):
-            one.haystack("")
+        assert (one.suite.not_run, one.key.not_run, one.suite.runnable()) == ("the reason", "the reason", [])
+        line = one.unasked(one.questions[0])
+        assert (line.status, line.reason) == ("not run", "the reason")
 
 
 class TestScore:
     def test_answer_counts_within_its_k(self, tmp_path: Path) -> None:
-        one = suite(folder(tmp_path, row()))
+        one = suite(folder(tmp_path, row()), metrics=["answer@1", "answer@3"])
         kai = one.questions[0]
-        assert one.score(kai, ["0", "1"]).metrics == {"answer@1": 0.0, "answer@3": 1.0}
-        assert one.score(kai, ["1"]).metrics == {"answer@1": 1.0, "answer@3": 1.0}
-        assert one.score(kai, []).metrics == {"answer@1": 0.0, "answer@3": 0.0}
-        assert one.gold_ids(kai, ["0", "2", "1"]) == ["1"]
-        assert one.gold_texts(kai) == ["Rome", "Roma"]
+        assert one.judge(kai, ["0", "1"]).metrics == {"answer@1": 0.0, "answer@3": 1.0}
+        assert one.judge(kai, ["1"]).metrics == {"answer@1": 1.0, "answer@3": 1.0}
+        assert one.judge(kai, []).metrics == {"answer@1": 0.0, "answer@3": 0.0}
+        assert one.judge(kai, ["0", "2", "1"]).gold_ids == ["1"]
+        assert one.judge(kai).gold == ["Rome", "Roma"]
 
     def test_ceiling(self, tmp_path: Path) -> None:
         one = suite(folder(tmp_path, row(answers=[["Lima"], ["", "Bern"]])))
-        assert [one.ceiling(question) for question in one.questions] == [False, True]
+        assert [one.gold(question).ceiling for question in one.questions] == [False, True]
 
     def test_texts_to_embed(self, tmp_path: Path) -> None:
         passages, queries = suite(folder(tmp_path, row())).texts()
@@ -251,18 +260,22 @@ class TestMalformedData:
     )
     def test_reason_names_file_row_problem_and_cure(self, tmp_path: Path, rows: list[Any], problem: str) -> None:
         with pytest.raises(NotRun, match=rf"^{factconsolidation.FILE} in --engram-data.*{problem}.*Fetch the official"):
-            factconsolidation.prepare(spec(), folder(tmp_path, *rows))
+            factconsolidation.load(spec(), Path("mine.yaml"), folder(tmp_path, *rows))
 
     def test_cache_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").touch()
         monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "file"))
-        with pytest.raises(NotRun, match=r"the cache can't be written .*: set ENGRAM_CACHE"):
-            factconsolidation.prepare(spec(), folder(tmp_path, row()))
+        one = suite(folder(tmp_path, row()))
+        with pytest.raises(CacheError, match=r"can't be written .*; set ENGRAM_CACHE"):
+            handover.write(one.suite, cache_dir() / "asked")
 
     def test_surrogates_and_unicode_survive_the_cache(self, tmp_path: Path) -> None:
         odd = "Title\n0. \ud800 Łódź 東京 is Rome.\n"
         one = suite(folder(tmp_path, row(context=odd)))
-        assert one.haystack("")[0].text == "0. \ud800 Łódź 東京 is Rome."
+        name = handover.write(one.suite, cache_dir() / "asked")
+        handed = handover.read(name, Path("mine.yaml"), cache_dir() / "asked", {"factconsolidation": factconsolidation})
+        for got in (one.suite, handed):
+            assert got.haystack(got.questions[0].haystack)[0].text == "0. \ud800 Łódź 東京 is Rome."
 
 
 class TestMalformedSuiteFile:

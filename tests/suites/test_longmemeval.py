@@ -13,21 +13,24 @@ from typing import Any
 
 import plain_longmemeval as plain
 import pytest
+from both import Both
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_engram.asking import rules
+from pytest_engram.basics.registry import Registry
 from pytest_engram.development import devdata
+from pytest_engram.judging.longmemeval import scores
 from pytest_engram.memory import Bench
 from pytest_engram.methods.bm25 import BM25
-from pytest_engram.suites import demo_sessions, files, pilots
+from pytest_engram.suites import SOURCES, demo_sessions, files, pilots
 from pytest_engram.suites.base import NotRun, SuiteError
+from pytest_engram.suites.fingerprints import fingerprint
 from pytest_engram.suites.longmemeval import demo, parse, protocol, store
 from pytest_engram.suites.longmemeval import source as longmemeval
 from pytest_engram.suites.longmemeval.protocol import Session, document_ids
-from pytest_engram.suites.longmemeval.suite import SessionSuite
 
-CASES = Path(__file__).parents[1] / "cases" / "pilot"
+CASES = Path(__file__).parents[2] / "cases" / "pilot"
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +47,7 @@ def put(folder: Path, questions: Any, name: str = "longmemeval_s_cleaned.json") 
     return path
 
 
-def suite(folder: Path, found: list[dict[str, Any]], granularity: str = "session", **fields: Any) -> SessionSuite:
+def suite(folder: Path, found: list[dict[str, Any]], granularity: str = "session", **fields: Any) -> Both:
     """The questions as a suite, through the file and the cache, as in a run."""
     put(folder, found)
     spec = longmemeval.Spec.model_validate(
@@ -58,10 +61,10 @@ def suite(folder: Path, found: list[dict[str, Any]], granularity: str = "session
         }
         | fields
     )
-    return longmemeval.load(spec, Path("lme.yaml"), longmemeval.prepare(spec, folder))
+    return Both(*longmemeval.load(spec, Path("lme.yaml"), folder))
 
 
-def bm25(made: SessionSuite, number: int, k: int) -> list[str]:
+def bm25(made: Both, number: int, k: int) -> list[str]:
     """The ids that the shipped method returns for a question."""
     question = made.questions[number]
     bench = Bench(
@@ -69,9 +72,9 @@ def bm25(made: SessionSuite, number: int, k: int) -> list[str]:
         seed=0,
         embeddings=lambda: pytest.fail("BM25 embeds nothing"),
         cache_dir=Path("unused"),
-        tokenize=made.tokenize,
-        rank=made.rank,
-        lexical=made.lexical,
+        tokenize=made.suite.tokenize,
+        rank=made.suite.rank,
+        lexical=made.suite.haystacks.lexical,
     )
     memory = BM25(bench)
     memory.write(made.haystack(question.haystack))
@@ -140,14 +143,14 @@ def test_every_metric_of_bm25_is_the_plain_one(
         official, texts = plain.corpus(raw, granularity)
         entries = made.haystack(made.questions[number].haystack)
         assert sorted(entry.text for entry in entries) == sorted(texts)
-        assert (made.questions[number].excluded is None) == (plain.left_out(raw) is None)
+        assert (made.gold(made.questions[number]).excluded is None) == (plain.left_out(raw) is None)
         assume(texts)  # rank-bm25 divides by their number
         ranking = plain.bm25(raw["question"], texts)
         expected = plain.figures(ranking, official, granularity)
         returned = bm25(made, number, k)
         assert [int(id_[1:]) for id_ in returned] == ranking[:k].tolist()
-        score = made.score(made.questions[number], returned, k)
-        if made.questions[number].excluded:
+        score = made.judge(made.questions[number], returned, k)
+        if made.gold(made.questions[number]).excluded:
             assert score.metrics == {}
             continue
         assert score.metrics.keys() == expected.keys()
@@ -183,7 +186,7 @@ def test_a_whole_ranking_scores_as_plain(
 ) -> None:
     ranking = list(range(len(official)))
     shuffle.shuffle(ranking)
-    found, missing = protocol.scores(ranking, official, granularity, k=max(50, len(official)))
+    found, missing = scores(ranking, official, granularity, k=max(50, len(official)))
     assert found == plain.figures(ranking, official, granularity)
     assert missing == {}
 
@@ -227,26 +230,26 @@ def test_gold_counts_as_often_as_it_stands(tmp_path: Path) -> None:
     # Both copies are gold; with one of them first, DCG is 1 of an ideal of 1 + 1/log2(2) = 2.
     raw = question([("answer_a", EVIDENCE), ("x", []), ("answer_a", EVIDENCE)])
     made = suite(tmp_path, [raw])
-    metrics = made.score(made.questions[0], ["s0000", "s0001"], k=10).metrics
+    metrics = made.judge(made.questions[0], ["s0000", "s0001"], k=10).metrics
     assert (metrics["recall_all@3"], metrics["ndcg_any@3"]) == (1.0, 0.5)
-    assert made.gold_ids(made.questions[0], ["s0001", "s0002"]) == ["s0002"]
-    assert made.ceiling(made.questions[0]) is True
+    assert made.judge(made.questions[0], ["s0001", "s0002"]).gold_ids == ["s0002"]
+    assert made.gold(made.questions[0]).ceiling is True
 
 
 def test_what_the_suite_file_lists_is_measured_and_the_first_decides(tmp_path: Path) -> None:
     raw = question({"x": [], "answer_a": EVIDENCE})
     made = suite(tmp_path, [raw], metrics=["recall_all@3", "ndcg_any@30", "recall_any@1"])
-    score = made.score(made.questions[0], ["s0000", "s0001"], k=10)
+    score = made.judge(made.questions[0], ["s0000", "s0001"], k=10)
     assert score.metrics == {"recall_all@3": 1.0, "ndcg_any@30": None, "recall_any@1": 0.0}
     assert score.missing == {"ndcg_any@30": "needs 30 ids, k is 10: raise --engram-k for every method"}
     assert score.hit is True
-    assert made.score(made.questions[0], ["s0000"], k=10).hit is False
+    assert made.judge(made.questions[0], ["s0000"], k=10).hit is False
 
 
 def test_a_session_can_stand_under_two_ids_when_turns_are_scored_as_sessions() -> None:
     official = ["noans_x_1", "answer_x_3", "s_1_1", "s_2_1"]
     # Three sessions are covered by the first three ids: noans_x, answer_x and s_1.
-    found, _ = protocol.scores([0, 1, 2, 3], official, "turn", k=4)
+    found, _ = scores([0, 1, 2, 3], official, "turn", k=4)
     assert (found["session_recall_any@1"], found["session_recall_any@3"]) == (0.0, 1.0)
     # DCG = 0 + 1/log2(2) + 0, ideal 1.
     assert found["session_ndcg_any@3"] == 1.0
@@ -254,13 +257,13 @@ def test_a_session_can_stand_under_two_ids_when_turns_are_scored_as_sessions() -
 
 def test_turns_that_need_more_ids_than_k_to_cover_the_sessions_are_not_measured() -> None:
     official = ["s_1_1", "s_1_2", "s_1_3", "s_1_4", "answer_x_1", "s_2_1"]
-    found, missing = protocol.scores([0, 1, 2, 3], official, "turn", k=4)
+    found, missing = scores([0, 1, 2, 3], official, "turn", k=4)
     assert found["session_recall_any@1"] == 0.0
     assert found["session_recall_any@3"] is None
     assert "cover 3 sessions" in missing["session_recall_any@3"]
     assert found["recall_any@3"] == 0.0
     # The same ids from a method that was allowed one more: it has no more to say.
-    assert protocol.scores([0, 1, 2, 3], official, "turn", k=5)[0]["session_recall_any@3"] == 0.0
+    assert scores([0, 1, 2, 3], official, "turn", k=5)[0]["session_recall_any@3"] == 0.0
 
 
 # Which questions count
@@ -277,8 +280,8 @@ SKIPPED = [
 @pytest.mark.parametrize(("id_", "sessions", "reason"), SKIPPED)
 def test_official_skip_rules(tmp_path: Path, id_: str, sessions: dict[str, Any], reason: str | None) -> None:
     made = suite(tmp_path, [question(sessions, question_id=id_)])
-    assert made.questions[0].excluded == reason
-    metrics = made.score(made.questions[0], ["s0000"]).metrics
+    assert made.gold(made.questions[0]).excluded == reason
+    metrics = made.judge(made.questions[0], ["s0000"], k=1).metrics
     assert bool(metrics) == (reason is None)
     if "chat" in sessions:
         assert (metrics["recall_any@1"], metrics["recall_all@1"], metrics["ndcg_any@1"]) == (0.0, 1.0, 0.0)
@@ -370,7 +373,8 @@ def test_half_a_surrogate_pair_loads(tmp_path: Path) -> None:
 
 
 def test_a_number_is_an_answer(tmp_path: Path) -> None:
-    assert suite(tmp_path, [question({"x": EVIDENCE}, answer=15)]).questions[0].answers == ("15",)
+    made = suite(tmp_path, [question({"x": EVIDENCE}, answer=15)])
+    assert made.gold(made.questions[0]).answers == ("15",)
 
 
 def test_oddities(tmp_path: Path) -> None:
@@ -429,7 +433,9 @@ def test_datasets_opens_what_is_kept(tmp_path: Path, cache: Path) -> None:
     datasets = pytest.importorskip("datasets")
     suite(tmp_path, [question({"answer_a": EVIDENCE})])
     (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
-    assert datasets.Dataset.from_file(str(folder / "questions.arrow"))["session"][0] == ["answer_a"]
+    assert datasets.Dataset.from_file(str(folder / "gold.arrow"))["session"][0] == ["answer_a"]
+    asked = datasets.Dataset.from_file(str(folder / "questions.arrow"))
+    assert (asked["id"][0], asked.column_names) == ("q1", ["id", "query", "rows", "times"])
 
 
 # Suites
@@ -456,8 +462,8 @@ def test_data_that_cannot_be_had_is_said_with_the_cure(tmp_path: Path, monkeypat
     spec, path = shipped("lme_s")
     monkeypatch.setattr("pytest_engram.suites.locations._unreachable", lambda _: "the hub could not be reached")
     with pytest.raises(NotRun, match=r"Cure: give --engram-data DIR with DIR/longmemeval/longmemeval_s_cleaned\.json"):
-        longmemeval.prepare(spec, tmp_path)
-    made = longmemeval.load(spec, path, None)
+        longmemeval.load(spec, path, tmp_path)
+    made = Both(*longmemeval.missing(spec, path, "the reason"))
     assert len(made.questions) == 100
     assert {q.query for q in made.questions} == {""}
 
@@ -466,8 +472,9 @@ def test_a_question_that_the_file_lacks_is_not_run(tmp_path: Path) -> None:
     made = suite(tmp_path, [question({"answer_a": EVIDENCE})], questions=[{"id": "q1"}, {"id": "q7"}])
     assert made.haystack("q7") == []
     assert made.texts() == (["one two"], ["where is the cat"])
-    with pytest.raises(NotRun, match=r"longmemeval_s_cleaned\.json does not have this question"):
-        made.examine(made.questions[1], None)  # type: ignore[arg-type]
+    assert "longmemeval_s_cleaned.json does not have this question" in str(made.questions[1].not_run)
+    line = made.unasked(made.questions[1])
+    assert (line.status, line.reason) == ("not run", made.questions[1].not_run)
     assert made.describe()["notes"] == [
         "longmemeval_s_cleaned.json is not the official file (its sha256 differs)",
         "1 of 2 questions are not in this copy",
@@ -476,10 +483,11 @@ def test_a_question_that_the_file_lacks_is_not_run(tmp_path: Path) -> None:
 
 def test_a_question_with_another_text_is_not_run(tmp_path: Path) -> None:
     raw = question({"answer_a": EVIDENCE})
-    other = [{"id": "q1", "text": rules.fingerprint("something else")}]
+    other = [{"id": "q1", "text": fingerprint("something else")}]
     made = suite(tmp_path, [raw], questions=other)
-    with pytest.raises(NotRun, match="another text"):
-        made.examine(made.questions[0], None)  # type: ignore[arg-type]
+    assert "another text" in str(made.questions[0].not_run)
+    line = made.unasked(made.questions[0])
+    assert (line.status, line.reason) == ("not run", made.questions[0].not_run)
 
 
 def test_the_manifest_says_whether_the_file_is_the_official_one(
@@ -515,7 +523,7 @@ def test_a_wrong_suite_file_is_told_in_one_line(tmp_path: Path, fields: dict[str
 def shipped(name: str) -> tuple[Any, Path]:
     path = CASES / f"{name}.yaml"
     data, lines = files.read(path)
-    return files.validate(files.source(data["source"]).Spec, data, path, lines), path
+    return files.validate(Registry("data source", SOURCES)[data["source"]].Spec, data, path, lines), path
 
 
 def test_the_pilot_set_is_the_documented_draw(shared_data: Path) -> None:
@@ -537,10 +545,10 @@ def test_the_pilot_sets_are_disjoint_from_what_the_methods_learn_from() -> None:
 
 def test_the_demo_has_a_case_of_every_rule() -> None:
     spec, path = shipped("demo_sessions")
-    made = demo_sessions.load(spec, path, demo_sessions.prepare(spec, None))
+    made = Both(*demo_sessions.load(spec, path, None))
     raw = demo.questions(spec.seed)
     assert len(made.questions) == 48
-    excluded = [question.excluded for question in made.questions]
+    excluded = [made.gold(question).excluded for question in made.questions]
     assert (excluded.count(protocol.ABSTENTION), excluded.count(protocol.NO_EVIDENCE)) == (6, 6)
     assert excluded.count(None) == 36 == sum(plain.left_out(question) is None for question in raw)
     assert all(len(question["haystack_sessions"]) == demo.SESSIONS for question in raw)
@@ -555,13 +563,13 @@ def test_the_demo_by_bm25_is_the_plain_one_and_neither_trivial_nor_hopeless(gran
     spec, path = shipped("demo_sessions")
     every = list(protocol.metric_names("turn" if granularity == "turn" else "session"))
     spec = spec.model_copy(update={"granularity": granularity, "metrics": every})
-    made = demo_sessions.load(spec, path, demo_sessions.prepare(spec, None))
+    made = Both(*demo_sessions.load(spec, path, None))
     values = []
     for number, raw in enumerate(demo.questions(spec.seed)):
         official, texts = plain.corpus(raw, granularity)
         expected = plain.figures(plain.bm25(raw["question"], texts), official, granularity)
-        metrics = made.score(made.questions[number], bm25(made, number, 200), k=200).metrics
-        if not made.questions[number].excluded:
+        metrics = made.judge(made.questions[number], bm25(made, number, 200), k=200).metrics
+        if not made.gold(made.questions[number]).excluded:
             assert metrics == expected
             values.append(expected["recall_any@5"])
     assert 0.1 < sum(values) / len(values) < 0.9
@@ -570,5 +578,5 @@ def test_the_demo_by_bm25_is_the_plain_one_and_neither_trivial_nor_hopeless(gran
 def test_the_demo_is_the_same_everywhere() -> None:
     assert demo.questions(1) == demo.questions(1) != demo.questions(2)
     spec, path = shipped("demo_sessions")
-    made = demo_sessions.load(spec, path, demo_sessions.prepare(spec, None))
+    made = Both(*demo_sessions.load(spec, path, None))
     assert made.describe()["notes"] == []  # the committed fingerprints fit what is generated

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,16 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from micro import KeepsAll, load, run
+from micro import KeepsAll, Micro, WithSupport, load, read, run
+from pydantic import BaseModel
 from scipy.stats import percentileofscore
 
+from pytest_engram.asking.procedures import percentile
 from pytest_engram.memory import Entry
-from pytest_engram.suites import demo_fc, facts, files, microtests
-from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites import demo_fc, facts
+from pytest_engram.suites.base import Key, Lists, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.microtests import relations
-from pytest_engram.suites.microtests.family_hub import percentile
 
-CASES = Path(__file__).parent.parent / "cases"
+CASES = Path(__file__).parents[2] / "cases"
 
 
 @pytest.mark.parametrize(
@@ -85,23 +88,9 @@ def test_every_fact_of_the_demo_is_read() -> None:
     assert len(relations.pairs(entries)) == demo_fc.CONTRADICTED
 
 
-class WithSupport(KeepsAll):
-    """Supports an entry by the length of its text."""
-
-    def support(self) -> dict[str, float]:
-        return {entry.id: float(len(entry.text)) for entry in self.entries}
-
-
-DEMO = """\
-    engram: pilot
-    name: tiny
-    source: tiny
-"""
-
-
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """A pilot set of five facts."""
+def tiny(tmp_path: Path) -> Callable[..., Micro]:
+    """Reads a suite over a pilot set of five facts."""
     told = [
         "Ann is a citizen of Chad.",
         "Ann is a citizen of Peru Libre.",
@@ -110,45 +99,43 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ]
     told += ["The capital of Chad is Moundou."]
     entries = [Entry(str(i), f"{i}. {text}", float(i)) for i, text in enumerate(told)]
-    suite = SimpleNamespace(questions=[SimpleNamespace(haystack="all")], haystack=lambda _: entries)
-    from pydantic import BaseModel
 
     class Spec(BaseModel):
         name: str
+        source: str
+        metrics: list[str] = ["answer@1"]
 
-    source = SimpleNamespace(Spec=Spec, prepare=lambda _, folder: folder, load=lambda *_: suite)
-    monkeypatch.setattr(files, "sources", lambda: ["tiny"])
-    monkeypatch.setattr(files, "source", lambda _: source)
+    def facts_of(spec: Spec, at: Path, _: Path | None) -> Loaded:
+        suite = Suite(spec.name, at, [Question("q", "q", "", "all")], Lists({"all": entries}))
+        return Loaded(suite, Key(spec.name, at, spec.metrics, {}))
+
     (tmp_path / "tiny.yaml").write_text("engram: pilot\nname: tiny\nsource: tiny\n", encoding="utf-8")
     path = tmp_path / "density.yaml"
     path.write_text("engram: micro\nname: d\nfamily: density\nover: tiny.yaml\n", encoding="utf-8")
-    return path
+    return partial(read, path, {"tiny": SimpleNamespace(Spec=Spec, load=facts_of)})
 
 
-def test_density_is_an_item_a_pair(tiny: Path) -> None:
-    data, lines = files.read(tiny)
-    prepared = microtests.prepare(tiny, data, lines, tiny.parent)
-    suite = microtests.load(tiny, data, lines, str(prepared))
+def test_density_is_an_item_a_pair(tiny: Callable[..., Micro]) -> None:
+    suite = tiny(look=True)
     assert [question.name for question in suite.questions] == ["ann-is-a-citizen-of", "the-capital-of-chad-is"]
     scores = run(suite, WithSupport)
     assert [score.metrics["correct"] for score in scores.values()] == [0.0, 1.0]
-    assert scores["the-capital-of-chad-is"].fields == {"support_original": 39.0, "support_update": 34.0}
-    assert suite.questions[0].fields["original"] == "0"
+    found = {"support_original": 39.0, "support_update": 34.0}
+    assert scores["the-capital-of-chad-is"].fields == found | {"original": "2", "update": "4"}
+    assert suite.gold(suite.questions[0]).fields["original"] == "0"
     assert suite.texts()[1] == []
     assert (suite.cases, suite.describe()["rule"]["name"]) == (2, "denser-original")
 
 
-def test_a_method_without_support_is_not_measured(tiny: Path) -> None:
-    data, lines = files.read(tiny)
-    for score in run(microtests.load(tiny, data, lines, tiny.parent), KeepsAll).values():
+def test_a_method_without_support_is_not_measured(tiny: Callable[..., Micro]) -> None:
+    for score in run(tiny(look=True), KeepsAll).values():
         assert score.metrics == {"correct": None}
         assert score.missing == {"correct": "the method has no support()"}
         assert score.hit is None
 
 
-def test_density_without_its_data_lists_one_item(tiny: Path) -> None:
-    data, lines = files.read(tiny)
-    suite = microtests.load(tiny, data, lines, None)
+def test_density_without_its_data_lists_one_item(tiny: Callable[..., Micro]) -> None:
+    suite = tiny(look=False)
     assert [question.name for question in suite.questions] == ["pairs"]
     assert suite.cases == 0
 

@@ -7,24 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from micro import load
+from micro import SMALL, load
 
 from pytest_engram.suites.base import SuiteError
 from pytest_engram.suites.microtests.levels import Filled, Level, slug
-
-SMALL = """\
-    engram: micro
-    name: moves
-    rule: majority-support
-    cases:
-      - name: mara
-        belief: Mara lives in Lisbon.
-        web: [Mara rents a flat in Lisbon., Mara votes in Lisbon.]
-        update: Mara lives in Porto.
-        backers: [Mara has a gym in Porto., Mara's dog is known in Porto., Mara parks in Porto.]
-        query: Where does Mara live?
-        sweep: {web: [0, 2], backers: [0, 1, 2, 3]}
-"""
 
 
 def test_every_combination_of_the_sweep_is_a_level(tmp_path: Path) -> None:
@@ -32,7 +18,7 @@ def test_every_combination_of_the_sweep_is_a_level(tmp_path: Path) -> None:
     assert [question.name for question in suite.questions] == [
         f"mara-web{web}-backers{backers}" for web in (0, 2) for backers in (0, 1, 2, 3)
     ]
-    assert suite.questions[5].fields == {
+    assert suite.gold(suite.questions[5]).fields == {
         "family": "own",
         "case": "mara",
         "web": 2,
@@ -43,7 +29,8 @@ def test_every_combination_of_the_sweep_is_a_level(tmp_path: Path) -> None:
 
 
 def test_expected_winners_of_majority_support_by_hand(tmp_path: Path) -> None:
-    expected = [question.fields["expected"] for question in load(tmp_path, SMALL).questions]
+    suite = load(tmp_path, SMALL)
+    expected = [suite.gold(question).fields["expected"] for question in suite.questions]
     assert expected == [None, "update", "update", "update", "belief", "belief", None, "update"]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from test_cases_micro import FILES
+from micro import FILES
 
-from pytest_engram.suites.microtests import schema
+from pytest_engram.suites import schema
 
 SHIPPED = json.loads(schema.PATH.read_text(encoding="utf-8"))
-PILOTS = sorted((Path(__file__).parent.parent / "cases" / "pilot").glob("*.yaml"))
+PILOTS = sorted((Path(__file__).parents[2] / "cases" / "pilot").glob("*.yaml"))
 VALIDATOR = jsonschema.Draft202012Validator(SHIPPED)
 
 
@@ -23,7 +23,7 @@ def problems(data: Any) -> list[str]:
 
 
 def test_it_is_up_to_date() -> None:
-    cure = "run `python -m pytest_engram.suites.microtests.schema`"
+    cure = "run `python -m pytest_engram.suites.schema`"
     assert schema.PATH.read_text(encoding="utf-8") == schema.text(), cure
 
 

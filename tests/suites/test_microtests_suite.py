@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from micro import DropsBoth, DropsNewer, DropsOlder, ForgetsCalls, KeepsAll, load, run
-from test_microtests_levels import SMALL
+from micro import SMALL, DropsBoth, DropsNewer, DropsOlder, ForgetsCalls, KeepsAll, load, run
 
+from pytest_engram.review.described import describe
 from pytest_engram.suites.base import SuiteError
 
 WINNER = {KeepsAll: "both", DropsOlder: "update", DropsNewer: "belief", DropsBoth: "neither"}
@@ -30,7 +30,7 @@ PLAIN = """\
 @pytest.mark.parametrize("memory", WINNER)
 def test_the_winner_is_recorded_at_every_level(tmp_path: Path, memory: type) -> None:
     scores = run(load(tmp_path, PLAIN.replace("Mara live?", "Mara?")), memory)
-    assert {score.fields["winner"] for score in scores.values()} == {WINNER[memory]}
+    assert {score.winner for score in scores.values()} == {WINNER[memory]}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_stated_once_more_either_statement_is_the_belief(tmp_path: Path) -> None
         "query:", "again: Mara went back to Lisbon.\n        query:"
     )
     suite = load(tmp_path, text.replace("Mara live?", "Mara?"))
-    assert all(score.fields["winner"] == "belief" and score.hit for score in run(suite, DropsOlder).values())
-    assert all(score.fields["winner"] == "belief" and score.hit for score in run(suite, DropsNewer).values())
+    assert all(score.winner == "belief" and score.hit for score in run(suite, DropsOlder).values())
+    assert all(score.winner == "belief" and score.hit for score in run(suite, DropsNewer).values())
 
 
 def test_all_of_several_values_must_be_returned(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_all_of_several_values_must_be_returned(tmp_path: Path) -> None:
     assert all(s.hit and s.fields["also_lost"] == 0 for s in run(suite, KeepsAll).values())
     question = suite.questions[0]
     ids = {entry.text: entry.id for entry in suite.haystack(question.haystack)}
-    two = suite.score(question, [ids["Mara lives in Lisbon."], ids["Mara lives in Porto."]])
-    assert (two.hit, two.fields["winner"], two.fields["also_lost"]) == (False, "both", 1)
+    two = suite.judge(question, [ids["Mara lives in Lisbon."], ids["Mara lives in Porto."]])
+    assert (two.hit, two.winner, two.fields["also_lost"]) == (False, "both", 1)
 
 
 def test_repeats_are_counted_on_their_own_axis_and_back_nothing(tmp_path: Path) -> None:
@@ -95,7 +95,8 @@ def test_repeats_are_counted_on_their_own_axis_and_back_nothing(tmp_path: Path) 
     )
     suite = load(tmp_path, text.replace("backers: [0, 2]", "repeats: [0, 2]"))
     assert [q.name for q in suite.questions][-1] == "mara-web2-repeats2"
-    assert [(q.fields["backers"], q.fields["axis"], q.fields["expected"]) for q in suite.questions] == [
+    fields = [suite.gold(question).fields for question in suite.questions]
+    assert [(found["backers"], found["axis"], found["expected"]) for found in fields] == [
         (0, "repeats", None),
         (2, "repeats", None),
         (0, "repeats", "belief"),
@@ -105,7 +106,7 @@ def test_repeats_are_counted_on_their_own_axis_and_back_nothing(tmp_path: Path) 
 
 def test_what_a_person_is_shown_as_right(tmp_path: Path) -> None:
     suite = load(tmp_path, PLAIN)
-    assert [suite.gold_texts(question) for question in suite.questions] == [
+    assert [suite.judge(question).gold for question in suite.questions] == [
         ["Mara lives in Lisbon.", "Mara lives in Porto."],
         ["Mara lives in Porto."],
         ["Mara lives in Lisbon."],
@@ -114,11 +115,11 @@ def test_what_a_person_is_shown_as_right(tmp_path: Path) -> None:
     question = suite.questions[1]
     ids = [entry.id for entry in suite.haystack(question.haystack)]
     texts = {entry.id: entry.text for entry in suite.haystack(question.haystack)}
-    assert [texts[id_] for id_ in suite.gold_ids(question, ids)] == ["Mara lives in Porto."]
+    assert [texts[id_] for id_ in suite.judge(question, ids).gold_ids] == ["Mara lives in Porto."]
 
 
 def test_a_suite_describes_itself(tmp_path: Path) -> None:
-    told = load(tmp_path, SMALL).describe()
+    told = describe(load(tmp_path, SMALL).key)
     assert (told["kind"], told["family"], told["cases"], told["levels"]) == ("micro", "own", 1, 8)
     assert told["rule"]["text"].startswith("The side that more facts back wins.")
     assert told["construction"] == "No construction rule was stated."
@@ -133,9 +134,7 @@ SITES = PLAIN.replace("rule: majority-support", "family: sites\n    rule: same-e
 
 def test_sites_compares_one_call_with_many(tmp_path: Path) -> None:
     suite = load(tmp_path, SITES)
-    assert all(
-        s.hit and s.metrics == {"correct": 1.0} and s.fields["winner"] == "both" for s in run(suite, KeepsAll).values()
-    )
+    assert all(s.hit and s.metrics == {"correct": 1.0} and s.winner == "both" for s in run(suite, KeepsAll).values())
     forgetful = run(suite, ForgetsCalls)
     assert all(s.hit is False and s.metrics == {"correct": 0.0} for s in forgetful.values())
     assert all(len(s.fields["one_by_one"]) < 2 for s in forgetful.values())

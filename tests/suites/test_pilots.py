@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_engram.asking.rules import Scored
 from pytest_engram.suites import pilots
 from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.fingerprints import Scored
 
 PILOT = 'engram: pilot\nname: mine\nsource: whatever\nquestions:\n  - {id: a, text: "00ff"}\n'
 
@@ -27,7 +27,7 @@ def test_folders_and_files_each_once(tmp_path: Path) -> None:
 
 
 def test_shipped_pilots() -> None:
-    found = pilots.scored([Path(__file__).parents[1] / "cases"])
+    found = pilots.scored([Path(__file__).parents[2] / "cases"])
     counts = {name: sum(question.suite == name for question in found) for name in {q.suite for q in found}}
     expected = {"fc_sh_6k": 100, "fc_mh_6k": 100, "fc_sh_262k": 100, "fc_mh_262k": 100, "demo_fc": 80}
     assert counts.items() >= expected.items()
@@ -57,7 +57,7 @@ def test_script_says_how_it_is_called(tmp_path: Path) -> None:
 
 def test_script_writes_the_committed_files(tmp_path: Path, shared_data: Path) -> None:
     assert pilots.main([str(shared_data), str(tmp_path / "out")]) == 0
-    committed = Path(__file__).parents[1] / "cases" / "pilot"
+    committed = Path(__file__).parents[2] / "cases" / "pilot"
     written = sorted((tmp_path / "out").iterdir())
     assert [path.name for path in written] == [
         "demo_fc.yaml",

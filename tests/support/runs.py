@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pytest_engram import report
 from pytest_engram.plugin.session import shipped_cases
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 SEED = 20261008
 DEMO = shipped_cases() / "pilot" / "demo_fc.yaml"
@@ -57,7 +58,7 @@ def run(to: Path) -> Path:
 def rewritten(folder: Path) -> None:
     """Write a run again as a forger would who edited its log, and left nothing else as it was."""
     found = runfolder.read(folder)
-    runfolder.write(folder, found.outcomes, found.manifest, found.texts)
+    report.write_run(folder, found.outcomes, found.manifest, found.texts)
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from pytest_engram.runs.log import Outcome
+from pytest_engram.runs.outcome import Outcome
 
 METHODS: dict[str, dict[str, Any]] = {
     "loom": {"label": "Loom", "role": "experiment", "stochastic": False},

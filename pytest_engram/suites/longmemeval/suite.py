@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from pytest_engram.memory import Entry
 from pytest_engram.retrieval.okapi import Lexical
@@ -48,18 +48,25 @@ class SessionSpec(BaseModel):
     drawn: str | None = None  # the rule by which the questions were chosen
     questions: list[PilotQuestion] = Field(min_length=1)
 
-    @model_validator(mode="after")
-    def _known(self) -> SessionSpec:
-        known = protocol.metric_names(self.granularity)
-        for name in self.metrics:
+    @field_validator("metrics")
+    @classmethod
+    def _known_metrics(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        granularity = info.data.get("granularity", "session")
+        known = protocol.metric_names(granularity)
+        for name in names:
             if name not in known:
-                raise ValueError(
-                    f"metrics: {name!r} is not measured at granularity {self.granularity}; known are {', '.join(known)}"
-                )
-        ids = [question.id for question in self.questions]
-        if twice := next((id_ for i, id_ in enumerate(ids) if id_ in ids[:i]), None):
-            raise ValueError(f"questions: {twice!r} stands twice; delete one")
-        return self
+                raise ValueError(f"{name!r} is not measured at granularity {granularity}; known are {', '.join(known)}")
+        return names
+
+    @field_validator("questions")
+    @classmethod
+    def _ids_once(cls, questions: list[PilotQuestion]) -> list[PilotQuestion]:
+        seen: set[str] = set()
+        for question in questions:
+            if question.id in seen:
+                raise ValueError(f"{question.id!r} stands twice; delete one")
+            seen.add(question.id)
+        return questions
 
 
 class _Haystack(NamedTuple):

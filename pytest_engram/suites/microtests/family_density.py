@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Listed, Loaded, Question, Suite, SuiteError
+from pytest_engram.suites.base import Gold, Lists, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.files import Lines
 from pytest_engram.suites.microtests import relations
 from pytest_engram.suites.microtests.levels import rule_of, slug
@@ -70,6 +70,6 @@ def load(spec: Spec, path: Path, lines: Lines, pilot: Suite | None) -> Loaded:
     key = DensityKey(spec, spec.family, path, rule, golds, cases=cases)
     key.shared = [(path.parent / spec.over).read_text(encoding="utf-8-sig")]
     key.not_run = pilot.not_run
-    haystacks = Listed(lambda _: entries)
+    haystacks = Lists({"facts": entries})
     suite = Suite(spec.name, path, questions, haystacks, kind="micro", asks=key.asks, not_run=pilot.not_run)
     return Loaded(suite, key)

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Listed, Loaded, Question, Suite, SuiteError
+from pytest_engram.suites.base import Gold, Lists, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.files import Lines, dotted
 from pytest_engram.suites.microtests.background import people
 from pytest_engram.suites.microtests.levels import check_background, rule_of, slug
@@ -71,5 +71,13 @@ def load(spec: Spec, path: Path, lines: Lines) -> Loaded:
     last = f"e{len(background) + 1:03d}"
     questions = [Question(name, name, "", name, about=(last,)) for name in hubs]
     settings = {"neighbours": spec.neighbours}
-    suite = Suite(spec.name, path, questions, Listed(entries), kind="micro", asks=key.asks, settings=settings)
+    suite = Suite(
+        spec.name,
+        path,
+        questions,
+        Lists({name: entries(name) for name in hubs}),
+        kind="micro",
+        asks=key.asks,
+        settings=settings,
+    )
     return Loaded(suite, key)

@@ -85,7 +85,7 @@ def rule_of(name: str, path: Path, lines: Lines) -> Rule:
     if name in RULES:
         return RULES[name]
     close = difflib.get_close_matches(name, RULES, 1)
-    meant = f"; did you mean {close[0]}?" if close else ""
+    meant = f"; did you mean {close[0]}?" if close else "."
     raise SuiteError(path, lines[("rule",)], "rule", f"no rule {name!r}{meant} Known are {', '.join(RULES)}")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Key, Kind, Listed, Loaded, Question, Suite, SuiteError
-from pytest_engram.suites.files import Lines, Location, dotted
+from pytest_engram.suites.base import Gold, Key, Kind, Lists, Loaded, Question, Suite, SuiteError
+from pytest_engram.suites.files import LEVELS, Lines, Location, dotted
 from pytest_engram.suites.microtests import levels
 from pytest_engram.suites.microtests.background import people
 from pytest_engram.suites.microtests.levels import Level, check_background, expand, rule_of
@@ -17,7 +17,6 @@ from pytest_engram.suites.microtests.model import Cases, Header
 from pytest_engram.suites.microtests.winners import Expected, Rule
 
 Spec = Cases
-LEVELS = 20_000  # of a suite: more are a slip of the sweep, and would fill the memory before the first is asked
 
 
 class MicroKey(Key):
@@ -139,8 +138,10 @@ def load(spec: Cases, path: Path, lines: Lines, key_type: type[CaseKey] = CaseKe
     key.background, key.levels = background, made
     key.shared = background if spec.background == "people" else ()
     questions = [Question(name, name, level.case.query, name) for name, level in made.items()]
-
-    def entries(name: str) -> Sequence[Entry]:
-        return made[name].written(background)[0]
-
-    return Loaded(Suite(spec.name, path, questions, Listed(entries), kind="micro", asks=key.asks), key)
+    # Plain entries, each different one once: a level knows which side it is on, and must not be led to from here.
+    same: dict[Entry, Entry] = {}
+    entries = {
+        name: tuple(same.setdefault(entry, entry) for entry in level.written(background)[0])
+        for name, level in made.items()
+    }
+    return Loaded(Suite(spec.name, path, questions, Lists(entries), kind="micro", asks=key.asks), key)
