@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pytest_engram"
+METHODS = ROOT / "methods"  # pytest_engram.methods, as it is installed
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 
 # Prints who imports whom, as JSON: a module's name to the names of those that it imports, types aside.
@@ -32,7 +33,9 @@ def packages() -> Iterator[str]:
     for folder in (PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())):
         if any(folder.glob("*.py")):
             yield ".".join(folder.relative_to(ROOT).parts)
-    yield "pytest_engram.methods"
+    for folder in (METHODS, *(path for path in METHODS.rglob("*") if path.is_dir())):
+        if any(folder.glob("*.py")):
+            yield ".".join(("pytest_engram", *folder.relative_to(ROOT).parts))
 
 
 def test_every_package_is_in_the_wheel() -> None:
