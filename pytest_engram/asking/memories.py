@@ -8,6 +8,7 @@ import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -275,6 +276,17 @@ class Memories:
         if bench.has_folder:
             wrote["bytes"] = size_of(bench.folder)
         return Held(memory, bench, factory, wrote)
+
+    def usage(self, held: Held) -> dict[str, float]:
+        """What a memory says that it has used since it was last asked; nothing where it says nothing."""
+        __tracebackhide__ = True
+        usage = getattr(held.memory, "usage", None)
+        if usage is None:
+            return {}
+        given = dict(self.calls.call(usage)).items()
+        now = {str(name): float(value) for name, value in given if isfinite(value)}
+        before, held.used = held.used, now
+        return {name: value - before.get(name, 0.0) for name, value in now.items()}
 
     def _let_go(self, newest: tuple[Any, ...]) -> None:
         """Close what is too much, the longest unused first."""

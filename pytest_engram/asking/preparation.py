@@ -47,7 +47,7 @@ def embed(suites: Sequence[Suite], store: EmbeddingStore) -> None:
     for suite in suites:
         some, asked = suite.texts()
         passages.update(dict.fromkeys(some))
-        queries.update(dict.fromkeys(asked))
+        queries.update(dict.fromkeys([*asked, *suite.given()]))
     store.prepare(passages, queries, f"embedding with {store.spec.name}")
 
 
@@ -148,12 +148,13 @@ def _written(memories: Memories, suite: Suite, haystack: Haystack, method: Metho
     try:
         bench = memories.bench(suite, method, seed, haystack)
         held = memories.fill(method.function(), bench, haystack)
+        usage = memories.usage(held)
     except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
         raise
     except BaseException as error:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will tell
         return {"problem": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
     close_one(memories.calls, held.memory)
-    return {"wrote": held.wrote, "encoder": memories.encoder() if bench.embeds else None}
+    return {"wrote": held.wrote, "usage": usage, "encoder": memories.encoder() if bench.embeds else None}
 
 
 def index(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from math import isfinite
 from typing import Any
 
 from pytest_engram.asking import recorded, rules
@@ -299,12 +298,7 @@ class Probing:
         if self._first is None:
             return
         outcome.wrote, self._first.wrote = self._first.wrote, {}
-        usage = getattr(self._first.memory, "usage", None)
-        if usage is not None:
-            given = dict(self._memories.calls.call(usage)).items()
-            now = {str(name): float(value) for name, value in given if isfinite(value)}
-            before, self._first.used = self._first.used, now
-            outcome.usage = {name: value - before.get(name, 0.0) for name, value in now.items()}
+        outcome.usage = self._memories.usage(self._first)
 
     def recalled_entries(self) -> list[Entry]:
         """What a reader is given: the entries, or the memory's own texts, as new as the newest of their sources."""

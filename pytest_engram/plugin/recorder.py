@@ -148,6 +148,8 @@ class Recorder:
         )
         if told is not None and (wrote := told.pop("wrote", None)):
             line.wrote = {**wrote, **line.wrote}
+            for name, used in told.get("usage", {}).items():
+                line.usage[name] = line.usage.get(name, 0.0) + used
 
     @cached_property
     def _shared(self) -> dict[str, Method]:

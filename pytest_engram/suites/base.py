@@ -146,19 +146,17 @@ class Suite:
         return [] if self.not_run else [question for question in self.questions if question.not_run is None]
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """All different passages and queries, for embedding before the workers start.
-
-        Among the queries is one entry of each haystack: before all questions, a memory is asked for one that it was
-        given.
-        """
+        """All different passages and queries, for embedding before the workers start."""
         asked = self.runnable()
         passages: dict[str, None] = {}
-        queries = dict.fromkeys(question.query for question in asked if question.query)
         for key in dict.fromkeys(question.haystack for question in asked):
             passages.update(dict.fromkeys(self.haystacks.texts(key)))
-            if queries:
-                queries.update(dict.fromkeys(entry.text for entry in self.haystack(key)[:1]))
-        return list(passages), list(queries)
+        return list(passages), list(dict.fromkeys(question.query for question in asked if question.query))
+
+    def given(self) -> list[str]:
+        """An entry of each haystack: before all questions, a memory is asked for one that it was given."""
+        keys = dict.fromkeys(question.haystack for question in self.runnable() if question.query)
+        return [entry.text for key in keys for entry in self.haystack(key)[:1]]
 
 
 @dataclass(slots=True)

@@ -459,6 +459,19 @@ def mine():
     assert manifest["methods"]["mine"]["packages"] == {"pytest": pytest.__version__, "no-such-package": None}
 
 
+def test_what_writing_a_shared_memory_used_is_counted_once(project: pytest.Pytester) -> None:
+    body = SHARED.replace("OPTIONS", "shared=True").replace(
+        "        note(wrote=len(entries)", "        self.calls = 7\n        note(wrote=len(entries)"
+    )
+    body = body.replace(
+        "    @property\n    def entries",
+        "    calls = 0\n    def usage(self):\n        return {'calls': self.calls}\n    @property\n    def entries",
+    )
+    done = run(project, body, "-n", "2", "tiny.yaml")
+    assert done.ret == 0, done.stdout.str()
+    assert sum(line.get("usage", {}).get("calls", 0) for line in log(project)) == 7.0
+
+
 # Who embeds is found out by use
 
 
