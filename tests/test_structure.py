@@ -81,3 +81,9 @@ def test_only_the_calibration_knows_the_methods(imports: dict[str, list[str]]) -
     methods = {name for name in imports if name.startswith("pytest_engram.methods")}
     users = {name for name, imported in imports.items() if methods & set(imported)} - methods
     assert {name for name in users if name.startswith("pytest_engram")} == {"pytest_engram.development.calibrate"}
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    """Folders of tests are no packages, so that pytest could not tell such modules apart."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)

@@ -51,7 +51,8 @@ class Plain:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    for name in ("ENGRAM_DATA", "ENGRAM_ENCODER", "PYTEST_ADDOPTS"):
+    # The last: these tests may run in a worker themselves, and what they start is none.
+    for name in ("ENGRAM_DATA", "ENGRAM_ENCODER", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ENGRAM_CACHE", str(pytester.path / "cache"))
     shipped = yaml.safe_load((shipped_cases() / "pilot" / "demo_fc.yaml").read_text())
