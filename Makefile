@@ -29,7 +29,7 @@ run: setup  ## the experiment: `pytest --engram-method=loom -n auto`, its tables
 	$(BIN)/python -m pytest --engram-method=$(METHOD) -n auto
 
 test: setup lint  ## lint, types and all tests but the end-to-end ones
-	$(BIN)/python -m pytest -n auto -q -m 'not e2e'
+	$(BIN)/python -m pytest -n auto --dist worksteal -q -m 'not e2e'
 
 test-e2e: setup  ## tests in a real browser and with a real model server, which it installs first
 	PYTHON=$(BIN)/python bash tests/e2e/install.sh

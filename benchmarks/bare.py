@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from pytest_engram.basics.cache import cache_dir
 from pytest_engram.encoding.embeddings import EmbeddingStore
@@ -57,10 +58,10 @@ def main() -> None:
         texts = {fact.id: fact.text for fact in facts}
         means[name] = {}
         for method in methods:
-            memory = METHODS[method](bench)
+            memory: Any = METHODS[method](bench)
             memory.write(facts)
             hits = [
-                answer_at([texts[id_] for id_ in memory.search(question.text, K)], question.answers, K)
+                answer_at([texts[str(id_)] for id_ in memory.search(question.text, K)], question.answers, K)
                 for question in row.questions
             ]
             means[name][method] = sum(hits) / len(hits)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The committed reference run. Three runs, each with its own report:
+# The committed reference run. Four runs, each with its own report:
 #   reports/reference           every shipped suite, Loom and all that runs beside it, SubEM by the reader without a model
 #   reports/reference/sampled   the stochastic variant on the small pilot sets
+#   reports/reference/adapters  other people's memories beside the anchors, on the small pilot sets
 #   reports/reference/smollm2   both 262K suites answered by SmolLM2-135M-Instruct, served by llama.cpp on loopback
 # Needs the official data and bge-small-en-v1.5 (ENGRAM_DATA, or ../shared), a browser and the model server.
 # Usage: benchmarks/reference.sh BIN   where BIN holds the project's python
@@ -23,6 +24,12 @@ large=(cases/pilot/fc_sh_262k.yaml cases/pilot/fc_mh_262k.yaml)
     --engram-report=$OUT
 "$BIN/python" -m pytest -q -n auto --engram-method=loom-sampled --engram-encoder=bge-small-en-v1.5 \
     --engram-report=$OUT/sampled "${pilots[@]}"
+"$BIN/python" -m pytest_engram.methods.adapters.http_server_example --port 18080 &
+server=$!
+trap 'kill "$server" 2>/dev/null || true' EXIT
+ENGRAM_HTTP_URL=http://127.0.0.1:18080 "$BIN/python" -m pytest -q -n 2 --engram-no-controls \
+    --engram-method=lancedb,llamaindex,langgraph,mem0,mcp,http,bm25,dense \
+    --engram-encoder=bge-small-en-v1.5 --engram-report=$OUT/adapters "${pilots[@]}"
 "$BIN/python" benchmarks/with_server.py \
     "$BIN/python" -m pytest -q -n 2 --engram-method=bm25,dense,tide,loom --engram-no-controls \
     --engram-encoder=bge-small-en-v1.5 --engram-reader=openai:SmolLM2-135M-Instruct \

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_engram.memory import Bench, Entry, Memory, method
+    from pytest_engram.memory import Bench, Entry, Memory, Recalled, method
 else:
 
     def __getattr__(name: str) -> Any:
@@ -17,4 +17,4 @@ else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["Bench", "Entry", "Memory", "method"]
+__all__ = ["Bench", "Entry", "Memory", "Recalled", "method"]

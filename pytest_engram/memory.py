@@ -6,9 +6,8 @@ Importing this module costs nothing: numpy is loaded when a memory first asks it
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -39,19 +38,38 @@ class Entry(NamedTuple):
     time: float
 
 
-class Memory(Protocol):
-    """What is tested. Nothing needs to be inherited.
+class Recalled(NamedTuple):
+    """What a memory that rewrites, merges or summarises returns in place of an id.
 
-    Three more methods are used where a memory has them: `prepare()`, called once after the last `write` so that slow
-    indexes are built before the workers start (keep them with `Bench.cached`); `trace(query, k)`, the conflicts that
-    were resolved, as a list of `Dropped`; `support()`, entry id to support, for the micro-tests that measure it.
+    It counts one of k, and is judged on its text. Metrics over ids count it as relevant where one of its sources is.
+
+    Attributes:
+        text: what was recalled.
+        sources: ids of the entries that it was made from, where the memory knows them.
     """
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    text: str
+    sources: Sequence[str] = ()
+
+
+class Memory(Protocol):
+    """What is tested. Nothing needs to be inherited, and every method may be `async def`.
+
+    More methods are used where a memory has them:
+
+    - `prepare()`, called once after the last `write`: builds slow indexes (keep them with `Bench.cached`), or waits
+      until a served index shows what was written.
+    - `close()`, called when the memory is not needed any more; at most a few that have it are open at a time.
+    - `usage()`: what it has used so far, as a mapping of names (`tokens`, `calls`, `usd`, ...) to numbers.
+    - `trace(query, k)`: the conflicts that were resolved, as a list of `Dropped`.
+    - `support()`: entry id to support, for the micro-tests that measure it.
+    """
+
+    def write(self, entries: Sequence[Entry]) -> Awaitable[None] | None:
         """Take entries, in time order; called once or many times."""
 
-    def search(self, query: str, k: int) -> list[str]:
-        """Ids of at most `k` different entries, best first."""
+    def search(self, query: str, k: int) -> Sequence[str | Recalled] | Awaitable[Sequence[str | Recalled]]:
+        """At most `k` ids of different entries, or texts of the memory's own, best first."""
         ...
 
 
@@ -84,6 +102,12 @@ class Bench:
     Attributes:
         k: the number of ids that every method may return at most.
         seed: for whatever is random in a method.
+        namespace: a name of letters, digits and dashes, which no other memory of this run has: for a collection, table
+            or user of a store that many memories share. A memory that is `shared` has the same one in every process.
+        folder: an empty folder of the same kind, for a store on the disk; with `keep`, what the last run left.
+        encodings: how many queries this memory has had embedded.
+        has_folder: whether it asked for its folder.
+        embeds: whether it asked for anything of the encoder.
     """
 
     def __init__(
@@ -97,9 +121,16 @@ class Bench:
         rank: Callable[[NDArray[Any]], NDArray[np.intp]] | None = None,
         lexical: Callable[[Sequence[str]], Lexical | None] | None = None,
         training: Callable[[str], list[TrainingQuestion]] | None = None,
+        namespace: str = "engram",
+        folder: Callable[[], Path] | None = None,
     ) -> None:
         self.k = k
         self.seed = seed
+        self.namespace = namespace
+        self.encodings = 0
+        self.has_folder = False
+        self.embeds = False
+        self._folder = folder
         self._embeddings = embeddings
         self._cache_dir = cache_dir
         self._tokenize = tokenize
@@ -108,16 +139,28 @@ class Bench:
         self._training = training
 
     @property
+    def folder(self) -> Path:
+        """See above; made when it is first asked for."""
+        if self._folder is None:
+            raise RuntimeError("this bench has no folder")
+        self.has_folder = True
+        return self._folder()
+
+    @property
     def encoder(self) -> EncoderSpec:
         """Which encoder embeds: similarities of two encoders are on different scales."""
+        self.embeds = True
         return self._embeddings().spec
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings of passages: float32 of shape (n, d), rows of length 1."""
+        self.embeds = True
         return self._embeddings().embed(texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embedding of a query, with the encoder's own query prefix: float32 of shape (d,), length 1."""
+        self.embeds = True
+        self.encodings += 1
         return self._embeddings().embed_query(text)
 
     def tokenize(self, text: str) -> list[str]:
@@ -167,8 +210,23 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where that is recorded which a memory recalled elsewhere.
+
+    Attributes:
+        file: its name, without a folder.
+        sha256: of its bytes.
+        packages: versions that the file names, by package.
+    """
+
+    file: str
+    sha256: str
+    packages: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
 class Method:
-    """What `@method` was told about a fixture."""
+    """What `@method` was told about a fixture, or, where it is `recorded`, a file of what a memory recalled."""
 
     name: str
     label: str
@@ -176,13 +234,23 @@ class Method:
     controls: tuple[str, ...] | None
     stochastic: bool
     trained_on: tuple[Any, ...]
-    embeds: bool
+    embeds: bool | None
     scope: Literal["session", "function"]
     function: Callable[..., Any]
+    shared: bool = False
+    keep: str | None = None
+    encoder: str | None = None
+    packages: tuple[str, ...] = ()
+    recorded: Origin | None = None
 
     def describe(self) -> dict[str, Any]:
         """The part of it that a report needs, as JSON."""
-        return {"label": self.label, "role": self.role, "stochastic": self.stochastic}
+        more: dict[str, Any] = {"encoder": self.encoder, "shared": self.shared or None, "keep": self.keep}
+        if self.recorded is not None:
+            more["recorded"] = {"file": self.recorded.file, "sha256": self.recorded.sha256}
+            more["packages"] = dict(self.recorded.packages) or None
+        told = {name: value for name, value in more.items() if value is not None}
+        return {"label": self.label, "role": self.role, "stochastic": self.stochastic, **told}
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -198,6 +266,10 @@ def method(
     trained_on: Iterable[Any] = (),
     embeds: bool | None = None,
     scope: Literal["session", "function"] = "session",
+    shared: bool = False,
+    keep: str | None = None,
+    encoder: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Callable[[F], Any]:
     """Make a fixture whose value is called with a `Bench` for each haystack and seed, and gives a `Memory`.
 
@@ -210,9 +282,15 @@ def method(
         stochastic: whether it is run on `--engram-seeds` seeds.
         trained_on: what it learnt from: mappings with an `id` and a `text`, plain question texts, or the name of a
             data source such as "factconsolidation_mh_32k". Refused where it meets a pilot set.
-        embeds: whether it calls `bench.embed`, so that embeddings are made before the workers start; default: whether
-            the fixture's module says `embed`.
+        embeds: whether it calls `bench.embed`, so that embeddings are made before the workers start; default: that is
+            found out by use, on one small haystack, or taken for granted where the fixture needs others.
         scope: "function" where it uses a fixture of that scope; its memories are then rebuilt for every question.
+        shared: whether a haystack is written once, by the process that starts the workers, into `bench.namespace` or
+            `bench.folder`, where every worker's memory finds it; workers only search.
+        keep: a word; what was written stays between runs, until the haystack, the encoder or this word changes. A
+            memory that is kept is shared.
+        encoder: what it embeds with, where that is not the bench's: tables show it.
+        packages: distributions whose versions the manifest names.
     """
     if forgotten:
         raise TypeError("@method: write @method(), with parentheses")
@@ -221,6 +299,10 @@ def method(
     _check(scope in ("session", "function"), "scope", scope, "it must be session or function")
     _check(label is None or (isinstance(label, str) and label.strip()), "label", label, "it must be a text")
     _check(controls is None or _names(controls), "controls", controls, "it must be a list of names")
+    _check(keep is None or (isinstance(keep, str) and keep.strip()), "keep", keep, 'it must be a word, such as "v1"')
+    _check(encoder is None or (isinstance(encoder, str) and encoder.strip()), "encoder", encoder, "it must be a name")
+    _check(_names(packages), "packages", packages, "it must be a list of names, as pip knows them")
+    _check(not (shared or keep) or scope == "session", "scope", scope, "what is shared can't be rebuilt for every item")
     _check(isinstance(learnt, Iterable), "trained_on", trained_on, "it must be a list of questions, or a source's name")
 
     def decorate(function: F) -> Any:
@@ -234,9 +316,13 @@ def method(
             controls=None if controls is None else tuple(controls),
             stochastic=stochastic,
             trained_on=tuple(learnt),
-            embeds=_mentions_embed(function) if embeds is None else embeds,
+            embeds=embeds,
             scope=scope,
             function=function,
+            shared=shared or keep is not None,
+            keep=keep,
+            encoder=encoder,
+            packages=tuple(packages),
         )
         made = pytest.fixture(scope=scope, name=info.name)(function)
         made.__engram_method__ = info  # type: ignore[attr-defined]
@@ -258,10 +344,3 @@ def _names(given: object) -> bool:
 def _check(holds: object, what: str, given: object, must: str) -> None:
     if not holds:
         raise ValueError(f"@method: {what} is {given!r}{', ' if must.startswith('which') else '; '}{must}")
-
-
-def _mentions_embed(function: Callable[..., Any]) -> bool:
-    try:
-        return "embed" in inspect.getsource(inspect.getmodule(function) or function)
-    except (OSError, TypeError):
-        return True

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pytest_engram"
+METHODS = ROOT / "methods"  # pytest_engram.methods, as it is installed
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 
 # Prints who imports whom, as JSON: a module's name to the names of those that it imports, types aside.
@@ -32,7 +33,9 @@ def packages() -> Iterator[str]:
     for folder in (PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())):
         if any(folder.glob("*.py")):
             yield ".".join(folder.relative_to(ROOT).parts)
-    yield "pytest_engram.methods"
+    for folder in (METHODS, *(path for path in METHODS.rglob("*") if path.is_dir())):
+        if any(folder.glob("*.py")):
+            yield ".".join(("pytest_engram", *folder.relative_to(ROOT).parts))
 
 
 def test_every_package_is_in_the_wheel() -> None:
@@ -78,3 +81,9 @@ def test_only_the_calibration_knows_the_methods(imports: dict[str, list[str]]) -
     methods = {name for name in imports if name.startswith("pytest_engram.methods")}
     users = {name for name, imported in imports.items() if methods & set(imported)} - methods
     assert {name for name in users if name.startswith("pytest_engram")} == {"pytest_engram.development.calibrate"}
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    """Folders of tests are no packages, so that pytest could not tell such modules apart."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)

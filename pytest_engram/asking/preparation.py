@@ -1,14 +1,18 @@
-"""What is done once, before the first item: embed texts, build indexes. Workers map the result."""
+"""What is done once, before the first item: embed texts, write what is shared, build indexes."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_engram.asking.memories import Memories
+from pytest_engram.asking.memories import Haystack, Memories, close_one, empty
+from pytest_engram.basics.cache import locked
 from pytest_engram.memory import Method
 from pytest_engram.suites.base import Suite
 
@@ -43,8 +47,114 @@ def embed(suites: Sequence[Suite], store: EmbeddingStore) -> None:
     for suite in suites:
         some, asked = suite.texts()
         passages.update(dict.fromkeys(some))
-        queries.update(dict.fromkeys(asked))
+        queries.update(dict.fromkeys([*asked, *suite.given()]))
     store.prepare(passages, queries, f"embedding with {store.spec.name}")
+
+
+def try_out(suites: Sequence[Suite], methods: Sequence[Method], memories: Memories) -> None:
+    """Let the methods that do not say whether they embed show it, on one small haystack and one question.
+
+    Where one asks its bench for an embedding, everything is embedded at once. What it raises is told by its items.
+    """
+    asked = [(len(suite.haystack(q.haystack)), suite, q) for suite in suites for q in suite.runnable()[:1]]
+    if not asked:
+        return
+    _, suite, question = min(asked, key=lambda one: one[0])
+    haystack = memories.haystack(suite, question.haystack)
+    for method in methods:
+        if method.embeds is None and not method.shared and simple(method):
+            try:
+                bench = memories.bench(suite, method, 0, haystack, "trial")
+                held = memories.fill(method.function(), bench, haystack)
+                memories.calls.call(held.memory.search, question.query or haystack.entries[0].text, memories.k)
+                close_one(memories.calls, held.memory)
+            except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
+                raise
+            except BaseException:
+                continue
+
+
+def simple(method: Method) -> bool:
+    """Whether a method's fixture can be called here: it needs no other, and lives as long as the run."""
+    needs_others = inspect.signature(method.function).parameters
+    return not needs_others and method.scope == "session" and not inspect.isgeneratorfunction(method.function)
+
+
+def write_shared(
+    suites: Sequence[Suite],
+    methods: Sequence[Method],
+    seeds: Callable[[Method], list[int]],
+    memories: Memories,
+    kept: Path,
+    stream: Any,
+) -> None:
+    """Write every haystack for the methods whose memories are shared, once, and close what was written.
+
+    What that took, or why it failed, is in `memories.written`, for the workers as well. A memory that is kept is not
+    written where an earlier run has done so, into the folder `kept`.
+
+    Raises:
+        pytest.UsageError: a method is shared and its fixture needs others, which only an item can have.
+    """
+    from pytest_engram.basics.progress import progress
+
+    shared = [method for method in methods if method.shared]
+    for method in shared:
+        if needs := ", ".join(inspect.signature(method.function).parameters):
+            raise pytest.UsageError(
+                f"@method(shared=True): {method.name} needs the fixture {needs}, and is written before there are any; "
+                "make what it needs in the memory itself"
+            )
+    work: dict[str, tuple[Suite, Haystack, Method, int]] = {}
+    for suite in suites:
+        for key in dict.fromkeys(question.haystack for question in suite.runnable()):
+            haystack = memories.haystack(suite, key)
+            for method in shared:
+                for seed in seeds(method):
+                    work.setdefault(memories.namespace(method, seed, haystack), (suite, haystack, method, seed))
+    with progress("writing", len(work), "haystack", file=stream, patience=2.0) as bar:
+        for namespace, (suite, haystack, method, seed) in work.items():
+            memories.written[namespace] = _write(memories, namespace, suite, haystack, method, seed, kept)
+            bar.advance()
+
+
+def _write(
+    memories: Memories, namespace: str, suite: Suite, haystack: Haystack, method: Method, seed: int, kept: Path
+) -> dict[str, Any]:
+    if method.keep is None:
+        return _written(memories, suite, haystack, method, seed)
+    place = kept / hashlib.sha256(f"{namespace}\0{method.keep}\0{method.encoder}".encode()).hexdigest()[:32]
+    told = place / "written.json"
+    with locked(place.with_suffix(".lock")):
+        try:
+            found = dict(json.loads(told.read_bytes()))
+            if found["encoder"] in (None, memories.encoder()):
+                return found
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        empty(place)
+        (place / "store").mkdir(parents=True)
+        memories.written[namespace] = {"folder": str(place / "store")}
+        found = _written(memories, suite, haystack, method, seed) | {"folder": str(place / "store")}
+        if "problem" in found:
+            empty(place)
+        else:
+            record = {"folder": found["folder"], "wrote": {}, "encoder": found["encoder"]}
+            told.write_text(json.dumps(record), encoding="utf-8")
+    return found
+
+
+def _written(memories: Memories, suite: Suite, haystack: Haystack, method: Method, seed: int) -> dict[str, Any]:
+    try:
+        bench = memories.bench(suite, method, seed, haystack)
+        held = memories.fill(method.function(), bench, haystack)
+        usage = memories.usage(held)
+    except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will tell
+        return {"problem": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
+    close_one(memories.calls, held.memory)
+    return {"wrote": held.wrote, "usage": usage, "encoder": memories.encoder() if bench.embeds else None}
 
 
 def index(
@@ -57,8 +167,7 @@ def index(
     """Let the memories over large haystacks build their indexes now, where a method needs no other fixture."""
     from pytest_engram.basics.progress import progress
 
-    simple = [m for m in methods if not inspect.signature(m.function).parameters and m.scope == "session"]
-    simple = [m for m in simple if not inspect.isgeneratorfunction(m.function)]
+    alone = [method for method in methods if not method.shared and simple(method)]
     seen: set[int] = set()
     work = []
     for suite in suites:
@@ -66,14 +175,14 @@ def index(
             entries = suite.haystack(key)
             if len(entries) >= LARGE and id(entries) not in seen:
                 seen.add(id(entries))
-                work += [(suite, key, method, seed) for method in simple for seed in seeds(method)]
+                work += [(suite, key, method, seed) for method in alone for seed in seeds(method)]
     factories: dict[str, Any] = {}
     with progress("indexing", len(work), "haystack", file=stream, patience=2.0) as bar:
         for suite, key, method, seed in work:
             try:
                 if method.name not in factories:
                     factories[method.name] = method.function()
-                memories.memory(method, factories[method.name], seed, suite, memories.haystack(suite, key))
+                memories.hold(method, factories[method.name], seed, suite, memories.haystack(suite, key))
             except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
                 raise
             except BaseException:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will show it

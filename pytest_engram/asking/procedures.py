@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_engram.memory import Memory
 from pytest_engram.suites.base import Question
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def one_by_one(probe: Probing, question: Question, settings: Mapping[str, Any]) 
 
 def support(probe: Probing, question: Question, settings: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The support of the entries that the question is about; nothing is searched."""
-    found = support_of(probe.memory())
+    found = probe.support()
     return {"support": None if found is None else {id_: float(found[id_]) for id_ in question.about}}
 
 
@@ -43,7 +42,7 @@ def hub(probe: Probing, question: Question, settings: Mapping[str, Any]) -> dict
     And, to tell hubs from crowds, over all facts that count it among their nearest (its k-occurrences, the usual
     measure of a hub: Radovanović et al. 2010).
     """
-    found = support_of(probe.memory())
+    found = probe.support()
     if found is None:
         return {"hub": None}
     from pytest_engram.retrieval import graph
@@ -51,22 +50,17 @@ def hub(probe: Probing, question: Question, settings: Mapping[str, Any]) -> dict
     neighbours, (entry,) = settings["neighbours"], question.about
     vectors = probe.bench.embed([entry.text for entry in probe.entries])
     near, similarity = graph.nearest(vectors, neighbours)
-    place = [entry.id for entry in probe.entries].index(entry)
+    ids = list(probe.haystack.plain)
+    place = ids.index(entry)
     incoming = [float(similarity[near == i].sum()) for i in range(len(near))]
     measured = {
         "percentile_mutual": percentile(graph.support(vectors, neighbours), place),
         "percentile_plain": percentile(graph.knn_support(vectors, neighbours), place),
         "percentile_incoming": percentile(incoming, place),
-        "percentile_method": percentile([found[entry.id] for entry in probe.entries], place),
+        "percentile_method": percentile([found[id_] for id_ in ids], place),
         "in_lists": int((near == place).sum()),
     }
     return {"hub": measured}
-
-
-def support_of(memory: Memory) -> dict[str, float] | None:
-    """Entry id to support, or None where the memory has no such thing."""
-    support = getattr(memory, "support", None)
-    return None if support is None else dict(support())
 
 
 def percentile(values: Sequence[float] | NDArray[Any], position: int) -> float:
@@ -77,4 +71,5 @@ def percentile(values: Sequence[float] | NDArray[Any], position: int) -> float:
     return round(100 * below / len(others), 2)
 
 
+SEARCHES = ("search", "one by one")  # those that ask by a query
 PROCEDURES: dict[str, Procedure] = {"search": search, "one by one": one_by_one, "support": support, "hub": hub}

@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sized
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Set, Sized
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
-from pytest_engram.memory import Dropped
+from pytest_engram.memory import Dropped, Recalled
 from pytest_engram.suites.fingerprints import Scored, fingerprint
+
+_TAGGED = re.compile(r"[0-9a-f]{8}-")  # what the ids of a haystack begin with, as `memories.Haystack` gives them
 
 
 class Violation(Exception):
     """A standing rule was broken. The message names method, question, rule and numbers."""
 
 
+class Place(NamedTuple):
+    """One of the k results: the ids of the entries behind it, and its text where the memory wrote one of its own."""
+
+    ids: tuple[str, ...]
+    text: str | None = None
+
+
 def check_ids(ids: object, *, k: int, known: Collection[str], method: str, question: str) -> list[str]:
-    """Rule 1, equal k: a list of at most k different known ids, all strings.
+    """Rule 1, equal k, for what has no texts of its own: a list of at most k different known ids, all strings.
 
     Returns:
         The ids, as a list.
+
+    Raises:
+        Violation: anything else.
+    """
+    return [place.ids[0] for place in check_recalled(ids, k=k, known=known, method=method, question=question)]
+
+
+def check_recalled(
+    returned: object, *, k: int, known: Collection[str], method: str, question: str, tag: str = ""
+) -> list[Place]:
+    """Rule 1, equal k: a list of at most k results, each the id of a known entry, once, or a `Recalled`.
+
+    Args:
+        returned: by `search`.
+        k: how many it may be.
+        known: the ids that the memory was given.
+        method: its name, for messages.
+        question: its suite and id, for messages.
+        tag: what all ids of this haystack begin with.
+
+    Returns:
+        The results.
 
     Raises:
         Violation: anything else.
@@ -27,22 +59,50 @@ def check_ids(ids: object, *, k: int, known: Collection[str], method: str, quest
     def broken(problem: str) -> Violation:
         return Violation(f"{method} on {question}: equal k: {problem}")
 
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise broken(f"search returned {type(ids).__name__}, not a list of ids")
-    found: list[str] = []
-    for id_ in ids:
-        # A method may return an endless generator: stop at the first id too many, and count no further.
+    if isinstance(returned, (str, bytes, Mapping)) or not isinstance(returned, Iterable):
+        raise broken(f"search returned {type(returned).__name__}, not a list of ids")
+    if isinstance(returned, Set):
+        raise broken(f"search returned a {type(returned).__name__}, which has no order; return a list, best first")
+    found: list[Place] = []
+    seen: dict[str, int] = {}
+    for result in returned:
+        # A method may return an endless generator: stop at the first result too many, and count no further.
         if len(found) == k:
-            count = f"{len(ids)} ids" if isinstance(ids, Sized) else f"more than {k} ids"
+            count = f"{len(returned)} ids" if isinstance(returned, Sized) else f"more than {k} ids"
             raise broken(f"{count} returned, k is {k}")
-        if not isinstance(id_, str):
-            raise broken(f"id {id_!r} is {type(id_).__name__}, not str")
-        if id_ not in known:
-            raise broken(f"id {id_!r} is unknown: no entry of the haystack ({len(known)} entries) has it")
-        if id_ in found:
-            raise broken(f"id {id_!r} is returned twice, at ranks {found.index(id_) + 1} and {len(found) + 1}")
-        found.append(str(id_))
+        if isinstance(result, Recalled):
+            found.append(_recalled(result, known, broken, tag))
+            continue
+        id_ = _id(result, known, broken, tag)
+        if id_ in seen:
+            raise broken(f"id {id_!r} is returned twice, at ranks {seen[id_] + 1} and {len(found) + 1}")
+        seen[id_] = len(found)
+        found.append(Place((id_,)))
     return found
+
+
+def _recalled(result: Recalled, known: Collection[str], broken: Callable[[str], Violation], tag: str) -> Place:
+    if not isinstance(result.text, str):
+        raise broken(f"the text of a Recalled is {type(result.text).__name__}, not str")
+    if isinstance(result.sources, (str, bytes)) or not isinstance(result.sources, Iterable):
+        raise broken(f"the sources of a Recalled are {type(result.sources).__name__}, not a list of ids")
+    ids = dict.fromkeys(_id(source, known, broken, tag) for source in result.sources)
+    return Place(tuple(ids), str(result.text))
+
+
+def _id(given: object, known: Collection[str], broken: Callable[[str], Violation], tag: str) -> str:
+    if not isinstance(given, str):
+        cure = ": return hit['id']" if isinstance(given, Mapping) and "id" in given else ""
+        raise broken(f"id {given!r:.200} is {type(given).__name__}, not str{cure}")
+    id_ = str(given)
+    if id_ not in known:
+        if tag and _TAGGED.match(id_) and not id_.startswith(tag):
+            raise broken(
+                f"id {id_!r} is of another haystack: does your memory share a store? Keep each haystack apart, by "
+                "bench.namespace or bench.folder"
+            )
+        raise broken(f"id {id_!r} is unknown: no entry of the haystack ({len(known)} entries) has it")
+    return id_
 
 
 def check_trace(trace: object, *, known: Collection[str], method: str, question: str) -> list[dict[str, Any]]:

@@ -197,7 +197,8 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     """Make one run of several parts.
 
     PARTS ran on several machines, or one after the other. They must agree in version, k, seeds, methods,
-    encoder, reader, commit, suite files and data. An item that stands in several parts must have one outcome.
+    encoder, reader, commit, suite files and data. An item that stands in several parts must have one outcome; one that
+    ended in an error, or was not run, is replaced by one that was measured.
     """
     from pytest_engram import report as reports
     from pytest_engram.review import merge as merging
@@ -207,6 +208,7 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     reports.write_run(output, found.outcomes, found.manifest, found.texts)
     click.echo(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
     _list("in several parts, with the same outcome", found.doubled)
+    _list("an error, or not run, in one part and measured in another", found.mended)
     _list("missing", found.missing)
     if found.missing:
         sys.exit(1)

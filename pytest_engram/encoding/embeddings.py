@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import tempfile
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ KEY_BYTES = 16
 # A segment is committed after so many texts or seconds: the most that a killed process loses.
 COMMIT_TEXTS = 4096
 COMMIT_SECONDS = 20.0
+TIMED_QUERIES = 8  # of whose times the median counts
+_TIMED = "query.json"
 
 
 class EmbeddingStore:
@@ -58,6 +62,7 @@ class EmbeddingStore:
         self._folder = cache_dir / "embeddings" / spec.hash[:16]
         self._progress = progress
         self._encode = encode
+        self._loaded: Encode | None = None  # the model, once it was needed
         self._segments: list[_Segment] = []
         self._seen: set[str] = set()  # names of all segments that were looked at, sound or not
         self._unchecked: set[int] = set()  # segments whose embeddings were not needed yet
@@ -88,13 +93,15 @@ class EmbeddingStore:
     def prepare(self, passages: Iterable[str], queries: Iterable[str] = (), label: str = "") -> None:
         """Embed what is missing, with a progress bar, so that workers need no model.
 
+        Where the model is loaded for it, what embedding a single query takes is measured, too.
+
         What was done is kept when it is interrupted. Several processes may prepare at once: they share the work.
 
         Raises:
             EncoderError, pytest_engram.basics.cache.CacheError: as `embed`.
         """
-        wanted = [self.spec.passage_prefix + text for text in passages]
-        wanted += [self.spec.query_prefix + text for text in queries]
+        asked = [self.spec.query_prefix + text for text in queries]
+        wanted = [self.spec.passage_prefix + text for text in passages] + asked
         missing = self._missing(wanted)
         if missing and self._progress:
             shown = label or f"Embedding with {self.spec.name}"
@@ -102,6 +109,28 @@ class EmbeddingStore:
                 self._fill(missing, bar)
         elif missing:
             self._fill(missing, None)
+        if self._loaded is not None and self.query_seconds is None:
+            self._time(self._loaded, asked[:TIMED_QUERIES])
+
+    @property
+    def query_seconds(self) -> float | None:
+        """What embedding one query takes, as measured when the model was loaded; None: it never was."""
+        try:
+            found = json.loads((self._folder / _TIMED).read_bytes())["query_seconds"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found if isinstance(found, float) and 0 < found < math.inf else None
+
+    def _time(self, encode: Encode, queries: Sequence[str]) -> None:
+        taken: list[float] = []
+        for query in [*queries[:1], *queries]:  # the first one warms the model up
+            start = time.perf_counter()
+            encode([_printable(query)])
+            taken.append(time.perf_counter() - start)
+        if len(taken) > 1:
+            told = json.dumps({"query_seconds": round(median(taken[1:]), 6)}).encode()
+            with writing(self._folder):
+                _put(self._folder / _TIMED, lambda file: file.write(told))
 
     # Reading.
 
@@ -212,7 +241,7 @@ class EmbeddingStore:
 
     def _encoded(self, texts: list[str]) -> Embeddings:
         if self._encode is None:
-            self._encode = load(self.spec)
+            self._encode = self._loaded = load(self.spec)
         rows = np.asarray(self._encode([_printable(text) for text in texts]), dtype=np.float32)
         if rows.shape != (len(texts), self.spec.dimensions):
             raise EncoderError(

@@ -12,6 +12,7 @@ from typing import Any
 from pytest_engram.judging import named
 from pytest_engram.judging.named import Found, Unmeasured
 from pytest_engram.judging.scoring import SCORERS, Score
+from pytest_engram.reading import RECORDED
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold, Key, parse_metric
 
@@ -19,7 +20,9 @@ SIDES = ("family", "case", "web", "backers", "winner", "expected")
 NO_READER = "no reader: choose one with --engram-reader"
 NO_JUDGE = "no judge: choose one with --engram-judge"
 # What `fields` of a line holds before it is judged: what the reader took, and what a judge that is a model said.
-BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts")
+# And, of a recorded method, why nobody knows what was recalled: then nothing is measured by it, and nothing is a 0.
+BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts", "unrecalled")
+UNRECALLED = "unrecalled"
 ANSWER, VERDICT = "answer", "verdict"  # in `missing` of a line before it is judged: why there is none
 
 
@@ -69,12 +72,15 @@ def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any]) -> S
     """All metrics of the suite; none of a question that the official means leave out."""
     if gold.excluded:
         return Score()
-    given = SCORERS[key.judged_by](gold, line) if key.judged_by else Score()
+    unrecalled = line.fields.get(UNRECALLED, "")
+    if line.unrecalled and key.family is not None:
+        return Score(metrics=dict.fromkeys(key.metrics), missing=dict.fromkeys(key.metrics, unrecalled))
+    given = SCORERS[key.judged_by](gold, line) if key.judged_by and not line.unrecalled else Score()
     if key.family is not None:
         _limit(given, line.k)
         return given
     score = Score(hit=given.hit, fields=given.fields)
-    found = Found(line.ids, line.k, gold, line.answer, line.fields.get("verdicts", ()))
+    found = Found.of(line, gold)
     for name in key.metrics:
         if name in given.metrics:
             score.metrics[name] = given.metrics[name]
@@ -92,7 +98,11 @@ def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any]) -> S
 def _measure(name: str, found: Found, line: Outcome, metrics: Mapping[str, Any]) -> float:
     base, depth = parse_metric(name)
     metric = named.of(metrics[base])
-    if metric.reads and found.answer is None:
+    if not metric.reads and line.unrecalled:
+        raise Unmeasured(line.fields[UNRECALLED])
+    # A verdict from elsewhere counts without the answer that it is of.
+    told = metric.judged and found.verdicts and line.reader == RECORDED
+    if metric.reads and found.answer is None and not told:
         raise Unmeasured(line.missing.get(ANSWER, NO_READER))
     if metric.judged and not found.verdicts:
         raise Unmeasured(line.missing.get(VERDICT, NO_JUDGE))

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from pytest_engram.judging import metrics
+from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold
+
+UNTRACED = "can't be traced: the memory does not say which entries are behind what it returned"
 
 
 class Unmeasured(Exception):
@@ -18,11 +21,14 @@ class Found(NamedTuple):
     """What a metric sees of one item.
 
     Attributes:
-        ids: what the memory returned, best first.
+        ids: what the memory returned, best first. In place of a text of its own stands the entry behind it that
+            answers, else the first one behind it, else nothing ("").
         k: how many it was allowed.
         gold: what is right.
         answer: the reader's; None where nobody answered.
         verdicts: of a judge on that answer, one a time it was asked; empty where none judged.
+        texts: the memory's own text at each place, None where there is an entry; empty where it has none of its own.
+        behind: the ids of all entries behind each place, where it has texts of its own; else empty.
     """
 
     ids: Sequence[str]
@@ -30,6 +36,30 @@ class Found(NamedTuple):
     gold: Gold
     answer: str | None = None
     verdicts: Sequence[bool] = ()
+    texts: Sequence[str | None] = ()
+    behind: Sequence[Sequence[str]] = ()
+
+    @classmethod
+    def of(cls, line: Outcome, gold: Gold) -> Found:
+        """Of a line of the log."""
+        verdicts = line.fields.get("verdicts", ())
+        if not line.recalled:
+            return cls(line.ids, line.k, gold, line.answer, verdicts)
+        behind = [[place["id"]] if "id" in place else list(place["sources"]) for place in line.recalled]
+        texts = [place.get("text") for place in line.recalled]
+        relevant = frozenset(gold.relevant)
+        ids = [next((id_ for id_ in place if id_ in relevant), place[0] if place else "") for place in behind]
+        return cls(ids, line.k, gold, line.answer, verdicts, texts, behind)
+
+    def traced(self, depth: int) -> Sequence[str]:
+        """`ids`, for a metric of the first `depth` of them.
+
+        Raises:
+            Unmeasured: nobody can tell which entries are behind one of these.
+        """
+        if not all(self.ids[:depth]):
+            raise Unmeasured(UNTRACED)
+        return self.ids
 
 
 Measure: TypeAlias = Callable[[Found, int | None], float]
@@ -42,7 +72,7 @@ class Metric:
     Attributes:
         measure: gives 0 to 1, or raises `Unmeasured`.
         reads: whether it is of a reader's answer.
-        judged: whether it is of a judge's verdicts.
+        judged: whether it is of a judge's verdicts. Those of a recorded method may come without the answer.
     """
 
     measure: Measure
@@ -68,26 +98,38 @@ def _deep(depth: int | None) -> int:
 
 @metric()
 def answer(found: Found, depth: int | None) -> float:
-    """Whether any of the first entries contains an accepted answer."""
-    return metrics.recall_any(found.ids, found.gold.relevant, _deep(depth))
+    """Whether any of the first results contains an accepted answer: by its own text, where the memory wrote it."""
+    first = _deep(depth)
+    if not found.texts:
+        return metrics.recall_any(found.ids, found.gold.relevant, first)
+    relevant = frozenset(found.gold.relevant)
+    results = zip(found.ids[:first], found.texts[:first], strict=True)
+    return float(
+        any(id_ in relevant if text is None else metrics.sub_em(text, found.gold.answers) for id_, text in results)
+    )
 
 
 @metric()
 def recall_any(found: Found, depth: int | None) -> float:
     """Whether any entry that answers is among the first."""
-    return metrics.recall_any(found.ids, found.gold.relevant, _deep(depth))
+    return metrics.recall_any(found.traced(_deep(depth)), found.gold.relevant, _deep(depth))
 
 
 @metric()
 def recall_all(found: Found, depth: int | None) -> float:
-    """Whether all entries that answer are among the first."""
-    return metrics.recall_all(found.ids, found.gold.relevant, _deep(depth))
+    """Whether all entries that answer are among the first, or behind them."""
+    first = _deep(depth)
+    ids = found.traced(first)
+    if found.behind:
+        ids = [id_ for place in found.behind[:first] for id_ in place]
+        return metrics.recall_all(ids, found.gold.relevant, max(1, len(ids)))
+    return metrics.recall_all(ids, found.gold.relevant, first)
 
 
 @metric()
 def ndcg_any(found: Found, depth: int | None) -> float:
     """LongMemEval's NDCG, where every entry stands once in its haystack."""
-    return metrics.ndcg_any(found.ids, found.gold.relevant, _deep(depth))
+    return metrics.ndcg_any(found.traced(_deep(depth)), found.gold.relevant, _deep(depth))
 
 
 @metric(reads=True)

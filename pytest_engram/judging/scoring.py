@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pytest_engram.judging import longmemeval
+from pytest_engram.judging.named import UNTRACED, Found
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold
+from pytest_engram.suites.longmemeval.protocol import metric_names
 from pytest_engram.suites.microtests.winners import correct, outcome
 
 
@@ -37,6 +39,8 @@ class BeyondTheLog(Exception):
 def sides(gold: Gold, line: Outcome) -> Score:
     """Which side the ids decide for, and whether the rule named it."""
     level = gold.detail
+    if (untraced := _untraced(line)) is not None:
+        return untraced
     found = set(line.ids)
     winner = outcome(bool(found.intersection(level.belief)), bool(found.intersection(level.update)))
     fields: dict[str, Any] = {"winner": winner}
@@ -52,7 +56,7 @@ def sites(gold: Gold, line: Outcome) -> Score:
     """Whether a memory that was written entry by entry answers as the one that was written in one call."""
     one_by_one = _asked(line, "one_by_one")
     fields = sides(gold, line).fields
-    same = line.ids == one_by_one
+    same = (line.recalled or line.ids) == one_by_one
     if not same:
         fields["one_by_one"] = one_by_one
     return Score(metrics={"correct": float(same)}, hit=same, fields=fields)
@@ -81,9 +85,20 @@ def hub(gold: Gold, line: Outcome) -> Score:  # noqa: ARG001 (what is right is t
 def ranked(gold: Gold, line: Outcome) -> Score:
     """LongMemEval's official metrics of the returned ids."""
     documents, granularity = gold.detail
-    places = [int(id_[1:]) for id_ in line.ids]
+    ids = Found.of(line, gold).ids
+    if not all(ids):
+        names = metric_names(granularity)
+        return Score(metrics=dict.fromkeys(names), missing=dict.fromkeys(names, UNTRACED))
+    places = [int(id_[1:]) for id_ in ids]
     metrics, missing = longmemeval.scores(places, documents, granularity, line.k)
     return Score(metrics=metrics, missing=missing)
+
+
+def _untraced(line: Outcome) -> Score | None:
+    """Where a memory does not say what is behind its own texts, nobody can tell whose side they take."""
+    if all("id" in place or place["sources"] for place in line.recalled):
+        return None
+    return Score(metrics={"correct": None}, missing={"correct": UNTRACED})
 
 
 def _asked(line: Outcome, name: str) -> Any:

@@ -51,6 +51,8 @@ def failures(
         for row in rows:
             if row["value"] is None:
                 found.append(f"{shown}: {row['method']}: {row['status']}: {row['reason']}")
+            elif row["errors"]:  # what ended in an error might have been below
+                found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']}), but {row['reason']}")
             elif row["value"] < floor.value:
                 found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']})")
     if earlier is not None:
@@ -73,14 +75,24 @@ def worse(earlier: Run, named: Sequence[str], outcomes: Sequence[Outcome], manif
         return [f"{flag}: can't be compared: {refusal}"]
     lines = [
         f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: {row['later']:.4f}, was {row['earlier']:.4f} "
-        f"(n={row['n']}, {row['worse']} worse, {row['better']} better, p={row['p']:.2g})"
+        f"(n={row['n']}, {row['worse']} worse, {row['better']} better, {_p(row, len(found['rows']))})"
         for row in compare.worse(found)
+    ]
+    lines += [
+        f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: measured on {row['n']} questions, not on all: "
+        f"{row['reason']}"
+        for row in found["rows"]
+        if row["later_errors"]
     ]
     lost = [row for row in found["skipped"] if row["lost"]]
     return lines + [
         f"{flag}: {row['method']} on {row['suite']}:{row['metric']}: measured then, not now: {row['reason']}"
         for row in lost
     ]
+
+
+def _p(row: dict[str, Any], tests: int) -> str:
+    return f"p={row['p']:.2g}" if tests == 1 else f"Holm p={row['p_holm']:.2g} over {tests} tests"
 
 
 def _known(results: dict[str, Any]) -> str:

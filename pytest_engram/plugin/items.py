@@ -89,9 +89,10 @@ class QuestionItem(pytest.Function):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """A violation is its one message; an error is the method's own traceback."""
+        from pytest_engram.asking.memories import Empty, Unwritten
         from pytest_engram.asking.rules import Violation
 
-        if isinstance(excinfo.value, Violation):
+        if isinstance(excinfo.value, (Violation, Empty, Unwritten)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *args, **kwargs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,16 +22,39 @@ def add(parser: pytest.Parser) -> None:
         "--engram-method",
         action="append",
         default=[],
-        metavar="NAME",
+        metavar="NAME|FILE.jsonl",
         help="run the suites with this method and its ablations, controls and anchors; repeatable, "
-        "comma-separated, or `all`. Suites come from the given paths, else from `engram_cases` in the ini file, "
+        "comma-separated, or `all`. FILE.jsonl: what a memory that ran elsewhere recalled, a line a question "
+        "(docs/recorded.md). Suites come from the given paths, else from `engram_cases` in the ini file, "
         "else the shipped ones",
+    )
+    group.addoption(
+        "--engram-suite",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run these suites, by name, in place of paths; repeatable, comma-separated. `--co -q` lists what there is",
     )
     group.addoption(
         "--engram-k", type=int, default=10, metavar="K", help="ids that every method may return (default: 10)"
     )
     group.addoption(
         "--engram-seeds", type=int, default=5, metavar="N", help="seeds of a stochastic method (default: 5)"
+    )
+    group.addoption(
+        "--engram-retries",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how often a call of a memory that raises is tried again, after 0.5 s, 1 s, 2 s, ... (default: 0)",
+    )
+    group.addoption(
+        "--engram-budget",
+        type=int,
+        default=None,
+        metavar="TOKENS",
+        help="cut what every method returned, best first and whole results only, to so many tokens before it is judged "
+        "(default: no limit but k)",
     )
     group.addoption("--engram-no-controls", action="store_true", help="run the named methods alone")
     group.addoption(
@@ -103,6 +127,10 @@ class Options:
     """All options, checked."""
 
     methods: tuple[str, ...]
+    recorded: Mapping[str, Path]  # those of them that are files
+    suites: tuple[str, ...]
+    retries: int
+    budget: int | None
     k: int
     seeds: int
     controls: bool
@@ -128,8 +156,16 @@ class Options:
         for flag, value in (("--engram-k", option.engram_k), ("--engram-seeds", option.engram_seeds)):
             if value < 1:
                 raise pytest.UsageError(f"{flag}: {value} is too small; it must be 1 or more")
+        if option.engram_retries < 0:
+            raise pytest.UsageError(f"--engram-retries: {option.engram_retries} is too small; it must be 0 or more")
+        if option.engram_budget is not None and option.engram_budget < 1:
+            raise pytest.UsageError(f"--engram-budget: {option.engram_budget} is too small; it must be 1 or more")
         return cls(
             methods=tuple(dict.fromkeys(names)),
+            recorded={name: _from_invocation(config, name) for name in names if name.endswith(".jsonl")},
+            suites=tuple(name.strip() for value in option.engram_suite for name in value.split(",") if name.strip()),
+            retries=option.engram_retries,
+            budget=option.engram_budget,
             k=option.engram_k,
             seeds=option.engram_seeds,
             controls=not option.engram_no_controls,
@@ -175,7 +211,8 @@ def wants_suites(config: pytest.Config) -> bool:
     """Whether this run has anything to do with suites: a method is named, or a suite file is given as an argument."""
     if config.option.help:
         return False
-    return bool(config.option.engram_method) or any(is_suite(path) for path in argument_paths(config))
+    named = config.option.engram_method or config.option.engram_suite
+    return bool(named) or any(is_suite(path) for path in argument_paths(config))
 
 
 def argument_paths(config: pytest.Config) -> list[Path]:

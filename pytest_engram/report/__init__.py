@@ -18,6 +18,7 @@ FILES = (
     "results.tex",
     "intervals.svg",
     "flip_points.svg",
+    "costs.svg",
     "results.html",
 )
 
@@ -82,7 +83,7 @@ def _contents(
 ) -> dict[str, Callable[[], str]]:
     from functools import cache
 
-    from pytest_engram.report import plots, tables
+    from pytest_engram.report import plots, scatter, tables
     from pytest_engram.report.kept import drawn_once
 
     @cache
@@ -93,11 +94,15 @@ def _contents(
     def flip_points() -> str:
         return drawn_once("flip_points", results, lambda: plots.flip_points(results))
 
+    @cache
+    def costs() -> str:
+        return scatter.costs(results)
+
     def page() -> str:
         from pytest_engram.report.log import in_order
         from pytest_engram.report.page import render
 
-        svgs = {"intervals": intervals(), "flip_points": flip_points()}
+        svgs = {"intervals": intervals(), "flip_points": flip_points(), "costs": costs()}
         return render(results, in_order(outcomes, results), svgs, texts)
 
     makers: tuple[Callable[[], str], ...] = (
@@ -107,6 +112,7 @@ def _contents(
         lambda: tables.to_latex(results),
         intervals,
         flip_points,
+        costs,
         page,
     )
     return dict(zip(FILES, makers, strict=True))

@@ -6,29 +6,39 @@ Floats are exact; what is not a finite number is None.
 `manifest`
     As given.
 `methods`
-    {method, label, role, stochastic, named}, in the order of every table: a named method of the user's own
+    {method, label, role, stochastic, named, encoder}, in the order of every table: a named method of the user's own
     first.
 `suites`
     {suite, kind, metrics, n, encoder, official, caption, rule, registered, notes, not_run}: `caption` is the
     sentence that stands over every table of the suite (encoder and its note, k, seeds, data, reader, rule).
 `rows`
-    One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status,
-    reason, flags, effective_k, lost, differs, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range"
+    One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status, reason,
+    flags, marks, errors, effective_k, lost, differs, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range"
     (of the seeds' means) or None where there is no value. `status` is "ok"; "covers" (k covers the haystack: there is a
-    value, and it measures nothing); "partial" (only some of the planned questions were asked: value and
-    interval are those of what was asked); "not run", "violation" and "error" have no value. `reason` is then
-    one sentence. `effective_k` is the mean number of ids returned, `lost` the number of questions whose answer
-    was ranked in the first k and then dropped in a conflict (None: the method tells nothing), `differs` the
-    number on which it returned other ids than Dense, or in another order (both: mean over seeds). `reader` is set
-    for `subem` alone. `unit` is "%" where people print the metric in per cent, else "". Values are fractions in
-    any case.
+    value, and it measures nothing); "partial" (only some of the planned questions were asked, or some items ended in an
+    error, which `errors` counts: value and interval are those of what was measured); "not run", "violation" and "error"
+    (no item was measured) have no value. `reason` is then one sentence. `marks` are sentences about what the method
+    returned on the suite, which stand as footnotes at its figures: nothing for some questions, or, of a memory with
+    texts of its own, how many entries are behind k and whether its texts are longer, or made of more, than others' may
+    be. `effective_k` is the mean number of ids returned, `lost` the number of questions whose answer was ranked in the
+    first k and then dropped in a conflict (None: the method tells nothing), `differs` the number on which it returned
+    other ids than Dense, or in another order (both: mean over seeds). `reader` is set for `subem` alone. `unit` is "%"
+    where people print the metric in per cent, else "". Values are fractions in any case.
+`costs`
+    One a method and suite, where the log tells of costs: {method, label, suite, n, write_seconds, entries, search_p50,
+    search_p95, query_encoding, tokens_returned, usage, bytes, errors, retries}, over `n` items that ended well.
+    `write_seconds` is per 1,000 of the `entries` that were written in all. `search_p50` and `search_p95` are seconds,
+    with `query_encoding`, the seconds that embedding a query takes, for each query whose embedding came out of the
+    bench's store: 0.0 where none did, None where some did and that time was not measured, and is not in them.
+    `tokens_returned` is the mean a question, `usage` the sums of what the memory says that it used, `bytes` the size of
+    all its folders.
 `ceilings`
     {suite, n, value, low, high, interval}: the share of questions that any entry of the haystack answers.
 `paired`
     {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, better,
-    worse, smallest_difference, status, reason}: method minus baseline on the same questions. `test` is
-    "mcnemar" or "paired bootstrap". `better` and `worse` count questions. `p_holm` is adjusted over all tests
-    of the suite. Status as in `rows`.
+    worse, smallest_difference, status, reason}: method minus baseline on the same questions; two methods stand there
+    once. `test` is "mcnemar" or "paired bootstrap". `better` and `worse` count questions. `p_holm` is adjusted over
+    all tests of the suite. Status as in `rows`.
 `power`
     {suite, metric, n, smallest_difference}: what the paired tests of this n find with 80% power (None:
     nothing).
@@ -38,24 +48,26 @@ Floats are exact; what is not a finite number is None.
     `false_conflicts` (something was dropped though nothing contradicts it; rule keep-both) are {value, low,
     high, interval, n} or None.
 `flips`
-    {method, label, suite, family, axis, undecided, case, seed, web, flip_point, monotone, winners}:
+    {method, label, suite, family, axis, undecided, sides, case, seed, web, flip_point, monotone, winners}:
     `flip_point` is the smallest number of backers at which the update wins, None where it never does;
     `monotone` tells that it wins at every larger number as well; `winners` is [[backers, winner], ...].
 `flip_summary`
-    {method, label, suite, family, axis, undecided, web, n, never, median, low, high, most}: over cases; `axis`
+    {method, label, suite, family, axis, undecided, sides, web, n, never, median, low, high, most}: over cases; `axis`
     ("backers" or "repeats") says what is counted; `undecided` tells that the method never returned one side
-    alone. A median or a bound that is a case that never flips is None: more than `most`, the largest number of
+    alone, and `sides` then what it returned: "both", "neither" or "both or neither".
+    A median or a bound that is a case that never flips is None: more than `most`, the largest number of
     backers tried.
 `flip_trend`
-    {method, label, suite, family, axis, undecided, n, tau, low, high, constant, flips_back}: Kendall's tau of
+    {method, label, suite, family, axis, undecided, sides, n, tau, low, high, constant, flips_back}: Kendall's tau of
     flip point and web size; None where all flip points are equal (`constant`) or there is one web size.
     `flips_back`: number of cases.
 `curves`
-    {method, label, suite, family, axis, undecided, web, backers, n, flipped, share, low, high}: share of cases
+    {method, label, suite, family, axis, undecided, sides, web, backers, n, flipped, share, low, high}: share of cases
     where the update wins.
 `verdicts`
-    {name, method, holds, answer, text}: `name` is the claim, `holds` is True, False or None, `answer` is "yes",
-    "no", "can't tell" or "not run".
+    {name, method, claimed, holds, answer, text}: `name` is the statement, `claimed` whether it was a claim before the
+    run (else the run just compares), `holds` is True, False or None, `answer` is "yes", "no", "can't tell" or
+    "not run". A paired test answers where the adjusted p in its text, that of `paired`, is below 0.05.
 `published`
     {system, suite, metric, value, printed, setting, source}: copied from papers.
 `experiment` and `others`
@@ -73,6 +85,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_engram import statistics as stats
+from pytest_engram.report import costs as costing
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
 from pytest_engram.report.log import Log, Measured, wilson
@@ -98,21 +111,30 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any]) -> Row:
     # A manifest of this very process must look as it does when read again.
     manifest = json.loads(json.dumps(manifest))
     log = Log(outcomes, manifest)
-    rows = [_row(log, suite, method, m) for suite in log.suites for m in log.metrics(suite) for method in log.methods]
+    told = {key: costing.marks(group) for key, group in log.groups.items()}
+    rows = [
+        _row(log, suite, method, metric, told.get((suite, method)))
+        for suite in log.suites
+        for metric in log.metrics(suite)
+        for method in log.methods
+    ]
     compared = pairs.paired(log)
     flipped = flips.flips(log)
     copied = published()
     results = {
         "manifest": manifest,
-        "methods": [{"method": name, **info} for name, info in log.methods.items()],
+        "methods": [
+            {"method": name, **info, "encoder": costing.encoder(log, name)} for name, info in log.methods.items()
+        ],
         "suites": [_suite(log, name) for name in log.suites],
         "rows": rows,
+        "costs": costing.costs(log),
         "ceilings": _ceilings(log),
         "paired": compared,
         "power": pairs.power(compared),
         "families": flips.families(log, rows),
         **flipped,
-        "verdicts": verdicts.verdicts(log, flipped),
+        "verdicts": verdicts.verdicts(log, flipped, compared),
         "published": copied,
         "experiment": _experiment(log, rows, copied),
         "others": _others(log, rows),
@@ -151,12 +173,12 @@ def _suite(log: Log, name: str) -> Row:
     }
 
 
-def _row(log: Log, suite: str, method: str, metric: str) -> Row:
+def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None = None) -> Row:
     measured = log.measured(suite, method, metric)
     group = log.groups.get((suite, method), [])
     told = [outcome.lost for outcome in group if outcome.lost is not None]
     seeds = len({outcome.seed for outcome in group})
-    ran = [len(outcome.ids) for outcome in group if outcome.status == "ok"]
+    ran = [outcome.returned for outcome in group if outcome.status == "ok" and not outcome.unrecalled]
     reader = (log.manifest.get("reader") or {}).get("name") if metric == "subem" else None
     return {
         "method": method,
@@ -169,6 +191,8 @@ def _row(log: Log, suite: str, method: str, metric: str) -> Row:
         "status": measured.status,
         "reason": measured.reason,
         "flags": [] if measured.status == "ok" else [measured.status],
+        "marks": marks or [],
+        "errors": measured.errors,
         "effective_k": sum(ran) / len(ran) if ran else None,
         "lost": sum(told) / seeds if told else None,
         "differs": log.differs(suite, method),

@@ -13,7 +13,7 @@ SUGGESTIVE = "suggestive, not evidence"
 def caption(log: Log, suite: str) -> str:
     """Encoder and its note, k, seeds, data, reader; of a micro-test also number of cases, rules and registration."""
     info = log.suites[suite]
-    parts = [encoder(log.manifest), f"k = {log.manifest.get('k', '?')}"]
+    parts = [encoder(log.manifest), context(log.manifest)]
     if any(method["stochastic"] for method in log.methods.values()):
         parts.append(f"{len(log.manifest.get('seeds') or ())} seeds for stochastic methods (mean and range)")
     if log.kind(suite) == "micro":
@@ -27,7 +27,7 @@ def caption(log: Log, suite: str) -> str:
 def overall(manifest: Mapping[str, Any]) -> str:
     """The same for a table over several suites."""
     seeds = len(manifest.get("seeds") or ())
-    parts = [encoder(manifest), f"k = {manifest.get('k', '?')}"]
+    parts = [encoder(manifest), context(manifest)]
     if seeds > 1:
         parts.append(f"{seeds} seeds for stochastic methods (mean and range)")
     return sentence([*parts, reader(manifest)])
@@ -45,6 +45,17 @@ def encoder(manifest: Mapping[str, Any]) -> str:
     if not found.get("name"):
         return "no encoder"
     return f"encoder {found['name']}" + (f" ({found['note']})" if found.get("note") else "")
+
+
+def context(manifest: Mapping[str, Any]) -> str:
+    """How much every method might return: k and, where there was one, the budget of tokens."""
+    k, budget = f"k = {manifest.get('k', '?')}", manifest.get("budget")
+    return k if budget is None else f"{k} and at most {budget} tokens ({tokenizer(manifest)})"
+
+
+def tokenizer(manifest: Mapping[str, Any]) -> str:
+    """What tokens are counted by."""
+    return str((manifest.get("tokenizer") or {}).get("name") or "an unknown tokenizer")
 
 
 def reader(manifest: Mapping[str, Any]) -> str:

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text
-from pytest_engram.report.wording import difference, number, p_value, plain_lines
+from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text, drop_empty
+from pytest_engram.report.wording import (
+    NONE,
+    difference,
+    milliseconds,
+    number,
+    p_value,
+    plain_lines,
+    seconds,
+    with_encoding,
+)
 
 Row = Mapping[str, Any]
 
@@ -31,6 +40,9 @@ def blocks(comparison: Row) -> Iterator[Block]:
             yield Items(
                 [(f"{_title(row['metric'])}, {row['label']}", f"not compared: {row['reason']}") for row in skipped]
             )
+    if comparison["costs"]:
+        yield Heading("Costs")
+        yield _costs(comparison["costs"])
 
 
 def _run(run: Row) -> str:
@@ -49,12 +61,44 @@ def _grid(suite: str, rows: list[Row], tests: int) -> Grid:
     for row in rows:
         counts = [p_value(row["p"]), p_value(row["p_holm"]), str(row["better"]), str(row["worse"])]
         means = [number(row["earlier"]), number(row["later"]), difference(row)]
+        if row["status"] != "ok":
+            means[-1] += f" {row['status']} {grid.mark(row['reason'])}"
         grid.rows.append([row["label"], _title(row["metric"]), str(row["n"]), *means, *counts])
     holm = f" Holm: over the {tests} tests of this comparison." if tests > 1 else ""
     tested = {_title(row["metric"]): TESTS[row["test"]] for row in rows}
     how = ", ".join(f"{metric} by the {test} test" for metric, test in tested.items())
     grid.below = [f"Square brackets: 95% interval of the difference, by the bootstrap. p: {how}.{holm}"]
     return grid
+
+
+def _costs(rows: list[Row]) -> Grid:
+    names = ("tokens returned", "search p50, ms", "writing", "errors")
+    headers = ["method", "suite", *(f"{name}, {which}" for name in names for which in ("earlier", "later"))]
+    grid = Grid("Costs", "What both runs took.", headers)
+    for row in rows:
+        both = [row["earlier"], row["later"]]
+        cells = [_count(run, "tokens_returned", ",.0f") for run in both]
+        cells += [_search(grid, run) for run in both]
+        cells += [NONE if run is None else seconds(run["write_seconds"]) for run in both]
+        cells += [NONE if run is None or not run["errors"] else str(run["errors"]) for run in both]
+        grid.rows.append([row["label"], row["suite"], *cells])
+    drop_empty(grid)
+    grid.below = [
+        "Tokens: mean a question. Writing: per 1,000 entries. Times are those of each run's own machine. Quality alone "
+        "decides whether a run is worse."
+    ]
+    return grid
+
+
+def _count(run: Row | None, name: str, style: str) -> str:
+    return NONE if run is None or run[name] is None else format(run[name], style)
+
+
+def _search(grid: Grid, run: Row | None) -> str:
+    if run is None or run["search_p50"] is None:
+        return NONE
+    note = with_encoding(run)
+    return milliseconds(run["search_p50"]) + ("" if note is None else f" {grid.mark(note)}")
 
 
 def _questions(row: Row) -> Iterator[tuple[str, str]]:
@@ -86,6 +130,7 @@ def to_terminal(comparison: Row, width: int, colour: bool) -> str:
                 page.text(f"{head}: {text}", indent="  ")
         else:
             page.table(block, keep=2)
+            page.reasons(block)
             for line in block.below:
                 page.text(line, "dim")
     return "\n".join(page.lines).strip("\n") + "\n"

@@ -7,7 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pytest_engram.report import captions
-from pytest_engram.report.wording import NONE, count, difference, estimate, flip_points, interval, number, p_value
+from pytest_engram.report.verdicts import grouped
+from pytest_engram.report.wording import (
+    NONE,
+    all_undecided,
+    count,
+    difference,
+    estimate,
+    flag,
+    flip_points,
+    interval,
+    milliseconds,
+    number,
+    p_value,
+    seconds,
+    size,
+    used,
+    with_encoding,
+)
 
 Row: TypeAlias = dict[str, Any]
 TITLES = {"subem": "SubEM"}
@@ -62,7 +79,10 @@ class Grid:
         if status == "not reported":
             return NONE
         shown = [] if row["value"] is None else [estimate(row, unit)]
-        return " ".join(shown + ([] if status == "ok" else [status, self.mark(row["reason"])]))
+        shown += [] if status == "ok" else [flag(row), self.mark(row["reason"])]
+        if row["value"] is not None:
+            shown += [self.mark(mark) for mark in row.get("marks", ())]
+        return " ".join(shown)
 
 
 Block: TypeAlias = Heading | Text | Items | Grid
@@ -79,13 +99,18 @@ def document(results: Row) -> Iterator[Block]:
             yield _overview(results, title, table)
     if results["verdicts"]:
         yield Heading("Verdicts")
-        yield Text("Claims stated before the run. Each answer is computed from the numbers beside it.")
-        yield Items([(f"{v['name']}: {v['answer']}.", v["text"]) for v in results["verdicts"]])
+        for title, lead, rows in grouped(results["verdicts"]):
+            yield Heading(title, 3)
+            yield Text(lead)
+            yield Items([(f"{v['name']}: {v['answer']}.", v["text"]) for v in rows])
     for suite in results["suites"]:
         if suite["kind"] == "pilot":
             yield Heading(f"Suite {suite['suite']}")
             yield from _suite(results, suite)
     yield from _micro(results)
+    if results["costs"]:
+        yield Heading("Costs")
+        yield costs(results)
 
 
 def _lead(results: Row) -> str:
@@ -224,12 +249,12 @@ def _family(results: Row, suite: Row) -> Grid:
         if conflicts:
             cells.insert(2, estimate(line["false_conflicts"]))
         grid.rows.append([line["label"], str(line["cases"]), str(line["levels"]), str(line["scored"]), *cells])
-    _drop_empty(grid)
+    drop_empty(grid)
     grid.below = [INTERVALS, "Decided: one of the two sides came back without the other. A tie is a miss."]
     return grid
 
 
-def _drop_empty(grid: Grid) -> None:
+def drop_empty(grid: Grid) -> None:
     """Leave out columns that say nothing for any method."""
     kept = [at for at in range(len(grid.headers)) if any(row[at] != NONE for row in grid.rows)]
     grid.headers = [grid.headers[at] for at in kept]
@@ -254,8 +279,71 @@ def _flips(results: Row, suite: Row) -> Grid | None:
         tau = f"{number(trend['tau'])} {interval(trend)}" if trend["tau"] is not None else NONE
         grid.rows.append([trend["label"], *cells, tau, str(trend["flips_back"])])
     grid.below = [
-        f"> {max(row['most'] for row in summary)}: never, up to the largest number tried. Undecided: never one side "
-        "alone. Kendall's tau of flip point and web size has a 95% bootstrap interval; there is none where all flip "
-        "points, or all web sizes, are equal. Flips back: cases where the belief wins again at a larger number."
+        f"> {max(row['most'] for row in summary)}: never, up to the largest number tried. "
+        "Kendall's tau of flip point and web size has a 95% bootstrap interval; there is none where all flip "
+        "points, or all web sizes, are equal. Flips back: cases where the belief wins again at a larger number.",
+        *all_undecided(summary),
     ]
     return grid
+
+
+def costs(results: Mapping[str, Any]) -> Grid:
+    """What each method took on each pilot suite; on micro-tests, where there is nothing else."""
+    tokenizer = captions.tokenizer(results["manifest"])
+    grid = Grid(
+        "Costs",
+        f"{captions.overall(results['manifest'])} Tokens: {tokenizer}. Times are those of the machine of this run.",
+        [
+            "method",
+            "suite",
+            "tokens returned",
+            "search p50, ms",
+            "p95, ms",
+            "writing",
+            "size",
+            "used",
+            "errors",
+            "retries",
+            "embeds with",
+        ],
+    )
+    encoders = {method["method"]: method["encoder"] for method in results["methods"]}
+    for row in shown_costs(results):
+        search = milliseconds(row["search_p50"])
+        if (note := with_encoding(row)) is not None and row["search_p50"] is not None:
+            search += f" {grid.mark(note)}"
+        entries = row["entries"] or 1
+        grid.rows.append(
+            [
+                row["label"],
+                row["suite"],
+                NONE if row["tokens_returned"] is None else f"{row['tokens_returned']:,.0f}",
+                search,
+                milliseconds(row["search_p95"]),
+                seconds(row["write_seconds"]),
+                NONE if row["bytes"] is None else size(1000 * row["bytes"] / entries),
+                used(row["usage"]),
+                str(row["errors"] or NONE),
+                str(row["retries"] or NONE),
+                _encoder(grid, encoders.get(row["method"])),
+            ]
+        )
+    drop_empty(grid)
+    grid.below = [
+        "Tokens returned: mean a question. Writing and size: per 1,000 entries; none stands where another suite had "
+        "the same haystack written before. Used: in all, as the memory itself says."
+    ]
+    return grid
+
+
+def _encoder(grid: Grid, encoder: str | None) -> str:
+    """Its name, and below the table what it puts before a query."""
+    name, prefix = (encoder or NONE).partition(", queries behind ")[::2]
+    return f"{name} {grid.mark(f'queries behind {prefix}')}" if prefix else name
+
+
+def shown_costs(results: Mapping[str, Any]) -> list[Row]:
+    """The rows of `costs` that tables show."""
+    pilots = {suite["suite"] for suite in results["suites"] if suite["kind"] == "pilot"}
+    rows: list[Row] = results["costs"]
+    return [row for row in rows if row["suite"] in pilots] or rows

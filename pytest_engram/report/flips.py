@@ -45,16 +45,23 @@ def _swept(log: Log) -> Iterator[tuple[Row, list[_Levels]]]:
                 if o.case is not None and o.backers is not None and o.winner is not None:
                     found[o.case, o.seed, o.web or 0][o.backers] = o.winner
             if len({backers for winners in found.values() for backers in winners}) > 1:
-                decided = any(w in ("belief", "update") for winners in found.values() for w in winners.values())
+                sides = _sides({winner for winners in found.values() for winner in winners.values()})
                 who = {"method": method, "label": log.label(method), "suite": suite, "family": log.family(suite)}
                 yield (
-                    {**who, "axis": _axis(group), "undecided": not decided},
+                    {**who, "axis": _axis(group), "undecided": sides is not None, "sides": sides},
                     [_Levels(*key, found[key]) for key in sorted(found)],
                 )
 
 
 def _axis(group: Sequence[Outcome]) -> str:
     return next((str(o.fields["axis"]) for o in group if o.fields.get("axis")), "backers")
+
+
+def _sides(winners: set[str]) -> str | None:
+    """What came back, where it was never one side alone: then there is no flip point."""
+    if winners & {"belief", "update"}:
+        return None
+    return "both or neither" if len(winners) > 1 else next(iter(winners), None)
 
 
 def flips(log: Log) -> dict[str, list[Row]]:

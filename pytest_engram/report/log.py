@@ -32,13 +32,14 @@ class Measured:
     """One metric of one method on one suite.
 
     `values` has one row a question of `questions` and one column a seed; without rows there is no number, and
-    `reason` says why.
+    `reason` says why. `errors` counts the items that ended in an error: they are no part of the values.
     """
 
     status: Status
     reason: str = ""
     questions: list[str] = field(default_factory=list)
     values: NDArray[np.float64] | None = None
+    errors: int = 0
 
     def per_question(self) -> dict[str, float]:
         """The mean over the seeds, by question."""
@@ -125,7 +126,8 @@ class Log:
         """Questions for which the method returned other ids than the anchor, or in another order; mean over seeds."""
         if (suite, method, anchor) not in self._differs:
             theirs = {o.question_id: o.ids for o in self.groups.get((suite, anchor), []) if o.status == "ok"}
-            ours = [o for o in self.groups.get((suite, method), []) if o.status == "ok" and o.question_id in theirs]
+            known = [o for o in self.groups.get((suite, method), []) if o.status == "ok" and not o.unrecalled]
+            ours = [o for o in known if o.question_id in theirs]
             seeds = len({o.seed for o in ours})
             other = sum(o.ids != theirs[o.question_id] for o in ours)
             self._differs[suite, method, anchor] = other / seeds if ours and method != anchor else None
@@ -171,22 +173,25 @@ class Log:
         group = self.groups.get((suite, method), [])
         if not group:
             return Measured("not run", str(self.suites[suite].get("not_run") or "none of its questions was asked"))
-        for status in ("violation", "error"):
-            broken = [o for o in group if o.status == status]
-            if broken:
-                return Measured(
-                    status, f"{len(broken)} of {len(group)} items; the first: {_reasons([broken[0].reason])}"
-                )
+        refused = [o for o in group if o.status == "violation"]
+        if refused:
+            return Measured("violation", _counted(refused, group, "items"))
+        failed = [o for o in group if o.status == "error"]
+        # Nothing is left out of a figure in silence: errors beside items that were not run leave no number.
+        if failed and (
+            any(o.status == "not run" for o in group) or not any(o.status == "ok" and not o.excluded for o in group)
+        ):
+            return Measured("error", _counted(failed, group, "items"), errors=len(failed))
         stopped = [o for o in group if o.status == "not run"]
         if len(stopped) == len(group):
             return Measured("not run", _reasons(o.reason for o in stopped))
         if stopped:
             ran = len(group) - len(stopped)
             return Measured("not run", f"{ran} of {len(group)} items run: {_reasons(o.reason for o in stopped)}")
-        return self._numbers(suite, metric, group)
+        return self._numbers(suite, metric, group, failed)
 
-    def _numbers(self, suite: str, metric: str, group: list[Outcome]) -> Measured:
-        scored = [o for o in group if not o.excluded]
+    def _numbers(self, suite: str, metric: str, group: list[Outcome], failed: list[Outcome]) -> Measured:
+        scored = [o for o in group if o.status == "ok" and not o.excluded]
         if not scored:
             return Measured("not run", f"every question is left out: {_reasons(o.excluded or '' for o in group)}")
         by_question: dict[str, dict[int, float]] = defaultdict(dict)
@@ -204,10 +209,15 @@ class Log:
         if not by_question:
             told = [why for outcome in scored for why in outcome.missing.values()]
             return Measured("not run", _reasons(told) if told else f"no level of this suite is scored by {metric}")
-        return self._flagged(suite, group, scored, by_question)
+        return self._flagged(suite, group, scored, by_question, failed)
 
     def _flagged(
-        self, suite: str, group: list[Outcome], scored: list[Outcome], by_question: dict[str, dict[int, float]]
+        self,
+        suite: str,
+        group: list[Outcome],
+        scored: list[Outcome],
+        by_question: dict[str, dict[int, float]],
+        failed: list[Outcome],
     ) -> Measured:
         import numpy as np
 
@@ -223,12 +233,15 @@ class Log:
             k, smallest = min(covered.values(), key=lambda pair: pair[1])
             where = "" if len(covered) == len(by_question) else f" on {len(covered)} of {len(by_question)} questions"
             reasons["covers"] = f"k covers the haystack: measures nothing (k = {k}, {smallest} entries{where})"
+        partial = [_counted(failed, group, "items ended in an error")] if failed else []
         if asked < planned:
-            reasons["partial"] = f"partial: {asked} of {planned} questions were asked"
+            partial.append(f"partial: {asked} of {planned} questions were asked")
         elif len(questions) < len(by_question):
-            reasons["partial"] = f"partial: {len(questions)} of {len(by_question)} questions ran with all seeds"
+            partial.append(f"partial: {len(questions)} of {len(by_question)} questions ran with all seeds")
+        if partial:
+            reasons["partial"] = "; ".join(partial)
         status: Status = next(iter(reasons), "ok")
-        return Measured(status, "; ".join(reasons.values()), questions, table)
+        return Measured(status, "; ".join(reasons.values()), questions, table, len(failed))
 
 
 def in_order(outcomes: Iterable[Outcome], results: Mapping[str, Any]) -> list[Outcome]:
@@ -254,6 +267,10 @@ def _value(outcome: Outcome, metric: str) -> float | None:
         found = outcome.fields.get(metric)
         return None if found is None else float(found)
     return None
+
+
+def _counted(some: list[Outcome], group: list[Outcome], what: str) -> str:
+    return f"{len(some)} of {len(group)} {what}; the first: {_reasons([some[0].reason])}"
 
 
 def _reasons(reasons: Iterable[str]) -> str:

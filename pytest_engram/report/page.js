@@ -184,11 +184,11 @@
         el("span", { class: `mark ${kind}` }, STATES[code])));
     const facts = names.map((name, i) => (values[i] === null || values[i] === undefined ? null : `${name}: ${values[i]}`)).filter(Boolean);
     if (further.w !== undefined) facts.push(`winner: ${strings[further.w]}`);
-    facts.push(`${ms} ms`);
+    if (ms !== null) facts.push(`${ms} ms`);
     card.append(el("p", { class: "numbers" }, facts.join(" · ")));
     if (further.r !== undefined) card.append(el("p", { class: "reason", dir: "auto" }, strings[further.r]));
     if (places.length) card.append(el("ol", { class: "ids" }, ...places.map((place) => entry(q, place))));
-    else if (code < 3) card.append(el("p", { class: "soft" }, "Nothing was returned."));
+    else if (code < 3) card.append(el("p", { class: "soft" }, further.u ? "What was returned is not known." : "Nothing was returned."));
     if (further.d) {
       card.append(el("h5", {}, "Dropped in a conflict", further.l ? el("span", { class: "mark bad" }, "the answer was lost") : null));
       card.append(el("ul", { class: "ids dropped" }, ...further.d.map(([place, by, why, rank]) => {

@@ -11,7 +11,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from pytest_engram.report import captions, questions, wording
+from pytest_engram.report import captions, document, questions, wording
+from pytest_engram.report.verdicts import grouped
 from pytest_engram.runs.outcome import Outcome
 
 HERE = Path(__file__).parent
@@ -30,7 +31,7 @@ def render(
     Args:
         results: as `pytest_engram.report.aggregate` makes them.
         outcomes: the run log.
-        svgs: `intervals` and `flip_points`; what is absent or empty is left out.
+        svgs: `intervals`, `flip_points` and `costs`; what is absent or empty is left out.
         texts: suite, entry (`QUESTION/ENTRY` where each question has a haystack of its own), text. Without it, entries
             are shown by their ids.
 
@@ -41,11 +42,13 @@ def render(
     environment = templates()
     environment.filters.update(
         number=wording.number,
+        flag=wording.flag,
         spread=spread,
         signed=wording.signed,
         p=wording.p_value,
         few=wording.count,
         flip_points=wording.flip_points,
+        all_undecided=wording.all_undecided,
         count="{:,}".format,
         duration=duration,
         flat=flat,
@@ -71,9 +74,11 @@ def render(
         anchors=_anchors(results["paired"]),
         figures=_micro_figures(results),
         Notes=Notes,
+        costs=document.costs(results) if results["costs"] else None,
         texts=bool(texts),
         excerpt=excerpt,
         counts=_counts(data),
+        verdicts=list(grouped(results["verdicts"])),
         experiment=results["experiment"] if captions.of_the_experiment(results) else None,
         css=_asset("page.css"),
         js=_asset("page.js"),
@@ -214,13 +219,16 @@ def _micro_figures(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     figures: dict[str, dict[str, Any]] = {}
 
     def figure(suite: str) -> dict[str, Any]:
-        return figures.setdefault(suite, {"families": [], "webs": [], "axis": "backers", "flips": {}, "trend": {}})
+        return figures.setdefault(
+            suite, {"families": [], "webs": [], "axis": "backers", "flips": {}, "trend": {}, "undecided": []}
+        )
 
     for line in results["families"]:
         figure(line["suite"])["families"].append(line)
     for flip in results["flip_summary"]:
         found = figure(flip["suite"])
         found["axis"] = flip.get("axis", "backers")
+        found["undecided"].append(flip)
         if flip["web"] not in found["webs"]:
             found["webs"].append(flip["web"])
         found["flips"].setdefault((flip["method"], flip["label"]), {})[flip["web"]] = flip

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+ALPHA = 0.05  # below it, an adjusted p is significant
 BASELINES = ("bm25", "dense")
 GRADED = "gradual_override"
 
@@ -26,7 +27,7 @@ def recency_of(log: Log, method: str) -> str | None:
 def paired(log: Log) -> list[dict[str, Any]]:
     """Every method against the anchors, and each experiment against Tide and its own recency ablation.
 
-    Holm's adjustment is over all tests of a suite.
+    Two methods are compared once, whatever is named. Holm's adjustment is over all tests of a suite.
     """
     rows: list[dict[str, Any]] = []
     for suite in log.suites:
@@ -42,6 +43,17 @@ def paired(log: Log) -> list[dict[str, Any]]:
 
 
 def _comparisons(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
+    """Method and baseline. Where each would be the other's baseline, the one that was named first is the method."""
+    named = {name: at for at, name in enumerate(log.manifest.get("named") or ())}
+    place = {name: (named.get(name, len(named)), at) for at, name in enumerate(log.methods)}
+    wanted = list(dict.fromkeys(_wanted(log, suite, metric)))
+    for method, baseline in wanted:
+        # A test and its mirror image are one: as two, Holm's adjustment would count it twice.
+        if (baseline, method) not in wanted or place[method] < place[baseline]:
+            yield method, baseline
+
+
+def _wanted(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
     pilot = log.kind(suite) == "pilot"
     for method, info in log.methods.items():
         baselines: list[str] = []
@@ -49,7 +61,7 @@ def _comparisons(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]
             baselines += BASELINES
         if info["role"] == "experiment" and (pilot or (log.family(suite) == GRADED and metric == "correct")):
             baselines += ["tide", recency_of(log, method) or ""]
-        for baseline in dict.fromkeys(baselines):
+        for baseline in baselines:
             if baseline in log.methods and baseline != method:
                 yield method, baseline
 
@@ -120,6 +132,17 @@ def compare(a: NDArray[np.float64], b: NDArray[np.float64], *, binary: bool) -> 
             else None
         ),
     }
+
+
+def smallest_at(row: dict[str, Any], level: float) -> float | None:
+    """What the test of a row finds with 80% power at another level than 0.05; None: nothing."""
+    if row["test"] == "mcnemar":
+        return stats.smallest_difference(row["n"], alpha=level)
+    if row["smallest_difference"] is None:
+        return None
+    # The level changes the normal quantiles alone; spread and n stay.
+    wider = stats.smallest_mean_difference(1, 1, alpha=level) / stats.smallest_mean_difference(1, 1)
+    return float(row["smallest_difference"] * wider)
 
 
 def _is_binary(log: Log, suite: str, metric: str, *both: Measured) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_engram.report.captions import SUGGESTIVE
-from pytest_engram.report.wording import estimate, plain
+from pytest_engram.report.wording import estimate, flag, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +124,7 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
         for line, row in enumerate(rows):
             y = top - _GAP - _LINE * (line + 0.35)
             colour = ROLE_COLOURS.get(row["role"], ROLE_COLOURS["anchor"])
-            told = estimate(row) + ("" if row["status"] == "ok" else f" {row['status']}")
+            told = f"{estimate(row)} {flag(row)}".rstrip()
             bars.append([(row["low"], y), (row["high"], y)])
             dots.append((row["value"], y))
             colours.append(colour)

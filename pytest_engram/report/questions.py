@@ -11,7 +11,7 @@ Ten thousand questions, seven methods and ten ids each must stay well under 10 M
 
 `places` is a string with one character of `PLACES` an entry, or a list of numbers where that is not enough. `state` is
 a place in `STATES`. `further` holds only what applies: r(eason), d(ropped) [[place, place of the winner, why, rank]],
-l(ost), a(nswer), w(inner), m(issing) {metric place: why}.
+l(ost), u(nknown what was returned), a(nswer), w(inner), m(issing) {metric place: why}.
 
 What entries say stands apart, so that it can be cut to what there is room for:
 
@@ -197,6 +197,8 @@ def _outcome(
         ]
     if outcome.lost:
         further["l"] = 1
+    if outcome.unrecalled:
+        further["u"] = 1
     if outcome.answer is not None:
         further["a"] = strings.add(outcome.answer)
     if outcome.winner is not None:
@@ -210,7 +212,7 @@ def _outcome(
         method,
         outcome.seed,
         _state(outcome),
-        round(outcome.seconds * 1000, 1) or 0,
+        None if outcome.seconds is None else round(outcome.seconds * 1000, 1) or 0,
         "".join(PLACES[place] for place in places) if len(entries) <= len(PLACES) else places,
         values,
     ]

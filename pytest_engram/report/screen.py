@@ -8,9 +8,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_engram.report import captions
-from pytest_engram.report.document import Grid
+from pytest_engram.report.document import Grid, drop_empty, shown_costs
 from pytest_engram.report.pairs import GRADED
-from pytest_engram.report.wording import NONE, difference, flip_points, number, p_value, plain
+from pytest_engram.report.verdicts import grouped
+from pytest_engram.report.wording import (
+    NONE,
+    all_undecided,
+    difference,
+    flip_points,
+    milliseconds,
+    number,
+    p_value,
+    plain,
+    seconds,
+    used,
+    with_encoding,
+)
 
 Row = dict[str, Any]
 
@@ -44,10 +57,13 @@ def render(results: Row, width: int, colour: bool) -> str:
     if differences.rows:
         page.heading(differences.title)
         page.table(differences, keep=1)
+        page.reasons(differences)
     if results["verdicts"]:
         page.heading("Verdicts")
-        for verdict in results["verdicts"]:
-            page.verdict(verdict)
+        for title, _, rows in grouped(results["verdicts"]):
+            page.text(title, "dim")
+            for verdict in rows:
+                page.verdict(verdict)
     micro, nothing = _micro(results)
     if micro.rows or nothing:
         page.heading(f"Micro-tests, correct ({captions.SUGGESTIVE})")
@@ -58,6 +74,13 @@ def render(results: Row, width: int, colour: bool) -> str:
     for flips in _flips(results)[:1]:
         page.heading(flips.title)
         page.table(flips, keep=1)
+        for line in flips.below:
+            page.text(line, "dim")
+    costs = _costs(results)
+    if costs.rows:
+        page.heading("Costs: tokens returned a question, and time of the median search")
+        page.table(costs, keep=1)
+        page.reasons(costs)
     return "\n".join(page.lines).rstrip() + "\n"
 
 
@@ -174,7 +197,8 @@ def _differences(results: Row) -> Grid:
         if row["method"] in named and row["metric"] == first[row["suite"]]:
             who = row["baseline_label"] if alone else f"{row['label']} − {row['baseline_label']}"
             p, holm = p_value(row["p"]), p_value(row["p_holm"])
-            grid.rows.append([who, row["suite"], str(row["n"]), difference(row), p, holm])
+            flag = "" if row["status"] == "ok" else f" {row['status']} {grid.mark(row['reason'])}"
+            grid.rows.append([who, row["suite"], str(row["n"]), difference(row) + flag, p, holm])
     return grid
 
 
@@ -219,8 +243,44 @@ def _flips(results: Row) -> list[Grid]:
             if any((method["method"], web) in by for web in webs):
                 points = [by.get((method["method"], web)) for web in webs]
                 grid.rows.append([method["label"], *(flip_points(p) if p else NONE for p in points)])
+        grid.below = all_undecided(rows)
         grids.append(grid)
     return grids
+
+
+def _costs(results: Row) -> Grid:
+    """One line a method: what it returned and took on each suite, and what it took over all of them."""
+    rows = shown_costs(results)
+    by = {(row["method"], row["suite"]): row for row in rows}
+    suites = list(dict.fromkeys(row["suite"] for row in rows))
+    grid = Grid("", "", ["method", *suites, "writing 1,000", "used", "errors", "retries"])
+    for method in results["methods"]:
+        mine = [row for row in rows if row["method"] == method["method"]]
+        if not mine:
+            continue
+        cells = []
+        for suite in suites:
+            row = by.get((method["method"], suite))
+            cells.append(NONE if row is None else _cost(grid, row))
+        entries = sum(row["entries"] for row in mine)
+        writing = sum((row["write_seconds"] or 0.0) * row["entries"] for row in mine) / entries if entries else None
+        usage: dict[str, float] = {}
+        for row in mine:
+            for name, amount in row["usage"].items():
+                usage[name] = usage.get(name, 0.0) + amount
+        counts = [str(sum(row[name] for row in mine) or NONE) for name in ("errors", "retries")]
+        cells += [seconds(writing), used(usage), *counts]
+        grid.rows.append([method["label"], *cells])
+    drop_empty(grid)
+    return grid
+
+
+def _cost(grid: Grid, row: Row) -> str:
+    tokens = "" if row["tokens_returned"] is None else f"{row['tokens_returned']:,.0f} tokens"
+    search = "" if row["search_p50"] is None else f"{milliseconds(row['search_p50'])} ms"
+    note = with_encoding(row) if search else None
+    told = ", ".join(filter(None, (tokens, search))) or NONE
+    return told if note is None else f"{told} {grid.mark(note)}"
 
 
 def _width(text: str) -> int:

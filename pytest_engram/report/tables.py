@@ -28,6 +28,17 @@ _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
 _TIDY = ("table", "suite", "family", "method", "label", "baseline", "metric", "case", "seed", "web", "backers")
 _NUMBERS = {  # table: what of each of its rows is a number
     "rows": ("value", "low", "high", "n", "effective_k", "lost", "differs"),
+    "costs": (
+        "tokens_returned",
+        "search_p50",
+        "search_p95",
+        "query_encoding",
+        "write_seconds",
+        "entries",
+        "bytes",
+        "errors",
+        "retries",
+    ),
     "ceilings": ("value", "low", "high", "n"),
     "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "n"),
     "flips": ("flip_point", "monotone"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 NONE = "–"
@@ -67,6 +67,13 @@ def p_value(value: float | None) -> str:
     return f"< {LIMIT}" if value < LIMIT else f"{value:.3f}"
 
 
+def flag(row: Mapping[str, Any]) -> str:
+    """What is wrong with a number: how many errors it leaves out, else its status; nothing where it is sound."""
+    if row["status"] == "partial" and (errors := row.get("errors")):
+        return f"{errors} error{'s' if errors > 1 else ''}"
+    return "" if row["status"] == "ok" else str(row["status"])
+
+
 def count(value: float | None) -> str:
     """A count, or a mean of counts."""
     return NONE if value is None else f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
@@ -77,13 +84,71 @@ def backers(value: float | None, most: int) -> str:
     return f"> {most}" if value is None else count(value)
 
 
+_SIDES = {
+    "both": "returned both sides at every level",
+    "neither": "returned neither side at any level",
+    "both or neither": "returned both sides or neither at every level",
+}
+
+
+def undecided(row: Mapping[str, Any]) -> str:
+    """Of a method that never returned one side alone, instead of a flip point."""
+    return f"undecided ({_SIDES.get(row['sides'], 'never returned one side alone')})"
+
+
+def all_undecided(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The sentences below a table of flip points: which methods are undecided, and how."""
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        if row["undecided"]:
+            labels.setdefault(undecided(row), []).append(row["label"])
+    # Labels may have commas in them.
+    return [f"{'; '.join(dict.fromkeys(found))}: {told}." for told, found in labels.items()]
+
+
 def flip_points(row: Mapping[str, Any]) -> str:
-    """`median (low to high)` of a line of `flip_summary`."""
+    """`median (low to high)` of a line of `flip_summary`; `all_undecided` tells below the table what isn't one."""
     if row["undecided"]:
         return "undecided"
     low, high = backers(row["low"], row["most"]), backers(row["high"], row["most"])
     middle = backers(row["median"], row["most"])
     return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Two digits that say something; a time is not known better than that."""
+    if seconds is None:
+        return NONE
+    value = 1000 * seconds
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"
+
+
+def seconds(value: float | None) -> str:
+    """A time with its unit."""
+    if value is None:
+        return NONE
+    return f"{milliseconds(value)} ms" if value < 0.0995 else f"{value:.2f} s" if value < 99.5 else f"{value:,.0f} s"
+
+
+def size(count: float) -> str:
+    """A number of bytes."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "bytes" or count >= 99.5 else f"{count:.1f} {unit}"
+
+
+def used(usage: Mapping[str, float]) -> str:
+    """What a memory says that it used."""
+    return ", ".join(f"{amount:,.10g} {name}" for name, amount in usage.items()) or NONE
+
+
+def with_encoding(cost: Mapping[str, Any]) -> str | None:
+    """What of a search's time is the embedding of its query; None where nothing is."""
+    if cost["query_encoding"] is None:
+        return "without embedding the query: not measured"
+    return f"with {milliseconds(cost['query_encoding'])} ms for embedding the query" if cost["query_encoding"] else None
 
 
 def _minus(text: str) -> str:

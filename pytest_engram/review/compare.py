@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_engram.runs.folder import Run
 
 if TYPE_CHECKING:
-    from pytest_engram.report.log import Log
+    from pytest_engram.report.log import Log, Measured
 
 Row = dict[str, Any]
 
@@ -36,10 +36,14 @@ def compare(
         `runs`: {name, created, k, encoder, complete} of both. `differs`: what makes the comparison doubtful. `suites`:
         names in their order. `rows`, one a suite, pair of methods and metric: {suite, metric, method, earlier_method,
         label, n, earlier, later, difference, low, high, p, p_holm, test, better, worse, smallest_difference,
-        better_ids, worse_ids, only_earlier, only_later, changed}. Values are means over the paired questions;
-        `changed` counts those whose returned ids differ; `only_earlier` and `only_later` count questions that the
-        other run did not measure. `skipped`: {suite, metric, method, earlier_method, label, reason, lost} where there
-        is nothing to compare; `lost`: the later run asked, and has no number where the earlier one had.
+        better_ids, worse_ids, only_earlier, only_later, changed, status, reason, later_errors}. Values are means over
+        the paired questions; status and reason are those of the run of the two that measured less; `later_errors`
+        counts items of the later run that ended in an error; `changed` counts those whose returned ids differ;
+        `only_earlier` and `only_later` count questions that the other run did not measure. `skipped`: {suite, metric,
+        method, earlier_method, label, reason, lost} where there is nothing to compare; `lost`: the later run asked, and
+        has no number where the earlier one had. `costs`: {suite, method, earlier_method, label, earlier, later}, the
+        last two as in the runs' own results, or None where the log does not tell: they stand beside the quality, and
+        decide nothing.
 
     Raises:
         Incomparable: data, k or encoder differ, or the runs have no method or no suite in common.
@@ -63,7 +67,7 @@ def compare(
         for metric in metrics[:1] if first else metrics:
             for pair in pairs:
                 row = _row(a, b, suite, metric, pair)
-                (skipped if "reason" in row else rows).append(row)
+                (skipped if "lost" in row else rows).append(row)
     _adjust(rows)
     found: Row = finite(
         {
@@ -72,6 +76,7 @@ def compare(
             "suites": suites,
             "rows": rows,
             "skipped": skipped,
+            "costs": _costs(a, b, suites, pairs),
         }
     )
     return found
@@ -80,8 +85,9 @@ def compare(
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any], suites: Sequence[str]) -> list[str]:
     """What of two manifests makes numbers of these suites incomparable: k, encoder, reader, suite files, data."""
     found: list[str] = []
-    if earlier.get("k") != later.get("k"):
-        found.append(f"k differs ({earlier.get('k')}, {later.get('k')})")
+    for name, shown in (("k", "k"), ("budget", "the budget of tokens")):
+        if earlier.get(name) != later.get(name):
+            found.append(f"{shown} differs ({earlier.get(name)}, {later.get(name)})")
     one, other = earlier.get("encoder"), later.get("encoder")
     # A run without an encoder had none that its methods could have used.
     if one and other and one["hash"] != other["hash"]:
@@ -128,8 +134,7 @@ def _row(a: Log, b: Log, suite: str, metric: str, pair: tuple[str, str]) -> Row:
     from pytest_engram.report.pairs import compare as paired
 
     before, after = a.measured(suite, pair[0], metric), b.measured(suite, pair[1], metric)
-    label = b.label(pair[1]) if pair[0] == pair[1] else f"{a.label(pair[0])} → {b.label(pair[1])}"
-    row: Row = {"suite": suite, "metric": metric, "method": pair[1], "earlier_method": pair[0], "label": label}
+    row: Row = {"suite": suite, "metric": metric, **_pair(a, b, pair)}
     old, new = before.per_question(), after.per_question()
     shared = [question for question in new if question in old]
     if not shared:
@@ -149,7 +154,33 @@ def _row(a: Log, b: Log, suite: str, metric: str, pair: tuple[str, str]) -> Row:
         "only_earlier": len(old) - len(shared),
         "only_later": len(new) - len(shared),
         "changed": len(_changed(a, b, suite, pair).intersection(shared)),
+        **_incomplete(before, after),
     }
+
+
+def _pair(a: Log, b: Log, pair: tuple[str, str]) -> Row:
+    label = b.label(pair[1]) if pair[0] == pair[1] else f"{a.label(pair[0])} → {b.label(pair[1])}"
+    return {"method": pair[1], "earlier_method": pair[0], "label": label}
+
+
+def _costs(a: Log, b: Log, suites: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    from pytest_engram.report.costs import costs
+
+    before, after = ({(row["suite"], row["method"]): row for row in costs(log)} for log in (a, b))
+    return [
+        {"suite": suite, **_pair(a, b, pair), "earlier": earlier, "later": later}
+        for suite in suites
+        for pair in pairs
+        for earlier, later in [(before.get((suite, pair[0])), after.get((suite, pair[1])))]
+        if earlier or later
+    ]
+
+
+def _incomplete(before: Measured, after: Measured) -> Row:
+    told = [f"{which}: {m.reason}" for which, m in (("earlier", before), ("later", after)) if m.reason]
+    statuses = {before.status, after.status}
+    status = next((s for s in ("covers", "partial") if s in statuses), "ok")
+    return {"status": status, "reason": "; ".join(told), "later_errors": after.errors}
 
 
 def _changed(a: Log, b: Log, suite: str, pair: tuple[str, str]) -> set[str]:
@@ -187,5 +218,5 @@ def _described(run: Run, name: str) -> Row:
 
 
 def worse(comparison: Row, alpha: float = 0.05) -> Iterator[Row]:
-    """The rows in which the later run is significantly worse, each test taken by itself."""
-    return (row for row in comparison["rows"] if row["difference"] < 0 and row["p"] < alpha)
+    """The rows in which the later run is significantly worse, by the p adjusted over all tests of the comparison."""
+    return (row for row in comparison["rows"] if row["difference"] < 0 and row["p_holm"] < alpha)

@@ -15,10 +15,11 @@ from pytest_engram.runs.outcome import Outcome
 Key = tuple[str, str, str, int]
 
 # What parts of one run share. Machine, time and the versions of other packages may differ; `parts` keeps them.
-_SHARED = ("engram", "k", "seeds", "named", "methods", "reader")
+_SHARED = ("engram", "k", "budget", "tokenizer", "seeds", "named", "methods", "reader")
 _OF_A_PART = ("created", "duration_s", "ran", "versions", "git", "machine")
 _OF_A_COPY = ("origin",)  # where a part found its data; the data's hash is compared
 SHOWN = 5
+_TOLD = {"not run": 0, "error": 1}  # how much a line tells of its item; an outcome, a violation too, tells most
 
 
 class Refused(Exception):
@@ -35,6 +36,7 @@ class Merged:
         texts: excerpts of entries, for the page.
         missing: items that no part has, as `suite::item`.
         doubled: items that several parts have, with the same outcome.
+        mended: items that one part could not measure and another one did.
     """
 
     outcomes: list[Outcome]
@@ -42,10 +44,11 @@ class Merged:
     texts: dict[str, dict[str, str]]
     missing: list[str]
     doubled: list[str]
+    mended: list[str]
 
 
 def merge(parts: Sequence[Run]) -> Merged:
-    """The run that `parts` are of.
+    """The run that `parts` are of. An outcome replaces an error, and an error what was not run.
 
     Raises:
         Refused: two manifests differ in what numbers depend on, or an item has two different outcomes.
@@ -61,6 +64,7 @@ def merge(parts: Sequence[Run]) -> Merged:
             suites.setdefault(name, info)
     by_key: dict[Key, tuple[Outcome, Run]] = {}
     doubled: list[str] = []
+    mended: list[str] = []
     for part in parts:
         for outcome in part.outcomes:
             key = (outcome.suite, outcome.question_id, outcome.method, outcome.seed)
@@ -68,7 +72,13 @@ def merge(parts: Sequence[Run]) -> Merged:
                 by_key[key] = (outcome, part)
                 continue
             kept, of = by_key[key]
-            if replace(kept, seconds=0.0) != replace(outcome, seconds=0.0):
+            told, before = _TOLD.get(outcome.status, 2), _TOLD.get(kept.status, 2)
+            if told != before:
+                if told > before:
+                    by_key[key] = (outcome, part)
+                mended.append(_name(outcome))
+                continue
+            if told == 2 and _timeless(kept) != _timeless(outcome):
                 where = f"{of.folder} and {part.folder}"
                 raise Refused(f"{_name(outcome)} has two different outcomes, in {where}; leave one of them out")
             doubled.append(_name(outcome))
@@ -89,7 +99,13 @@ def merge(parts: Sequence[Run]) -> Merged:
     for part in parts:
         for suite, excerpts in part.texts.items():
             texts.setdefault(suite, {}).update(excerpts)
-    return Merged(outcomes, manifest, texts, _missing(by_key.keys(), manifest, outcomes), doubled)
+    missing = _missing(by_key.keys(), manifest, outcomes)
+    return Merged(outcomes, manifest, texts, missing, doubled, list(dict.fromkeys(mended)))
+
+
+def _timeless(outcome: Outcome) -> Outcome:
+    """Without what it took, which no two runs have alike."""
+    return replace(outcome, seconds=0.0, wrote={}, usage={}, encodings=0, retries=0)
 
 
 def _check(first: Run, part: Run) -> None:

@@ -84,7 +84,7 @@ def _items(run: Run) -> Iterator[Finding]:
         checks = {
             "stands twice": key in seen,
             f"k is {outcome.k}, the run's is {manifest.get('k')}": outcome.k != manifest.get("k"),
-            f"{len(outcome.ids)} ids, k is {outcome.k}": len(outcome.ids) > outcome.k,
+            f"{outcome.returned} ids, k is {outcome.k}": outcome.returned > outcome.k,
             "an id stands twice": len(set(outcome.ids)) != len(outcome.ids),
             f"no suite {outcome.suite!r} in the manifest": outcome.suite not in (manifest.get("suites") or {}),
             f"no method {outcome.method!r} in the manifest": outcome.method not in (manifest.get("methods") or {}),

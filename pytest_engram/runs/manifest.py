@@ -25,11 +25,14 @@ PACKAGES = (
     "jinja2",
     "tabulate",
 )
+_OF_ENCODER = ("name", "hash", "dimensions", "query_prefix", "note", "query_seconds")
 
 
 def of(
     *,
     k: int,
+    budget: int | None,
+    tokenizer: Mapping[str, Any] | None,
     methods: Mapping[str, Any],
     named: Sequence[str],
     seeds: Sequence[int],
@@ -39,6 +42,7 @@ def of(
     encoder: Mapping[str, Any] | None,
     reader: Mapping[str, Any] | None,
     judge: str | None,
+    admission: Mapping[str, Any],
     root: Path,
     seconds: float,
 ) -> dict[str, Any]:
@@ -46,6 +50,8 @@ def of(
 
     Args:
         k: of equal k.
+        budget: tokens to which what came back was cut; None: it was not.
+        tokenizer: by which tokens are counted: name and sha256.
         methods: what a report needs to know of each, by name.
         named: those that the run is about.
         seeds: that were used.
@@ -55,6 +61,7 @@ def of(
         encoder: whole; a part of it is taken.
         reader: who answered, and what it took.
         judge: who judged the answers.
+        admission: by method, how many memories were asked for an entry that they were given, and gave it back.
         root: a folder of the repository that the run was started in.
         seconds: how long it took.
     """
@@ -64,13 +71,16 @@ def of(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "duration_s": round(seconds, 3),
         "k": k,
+        "budget": budget,
+        "tokenizer": tokenizer,
         "seeds": sorted(set(seeds)),
         "named": list(named),
         "methods": dict(methods),
-        "encoder": encoder and {key: encoder[key] for key in ("name", "hash", "dimensions", "query_prefix", "note")},
+        "encoder": encoder and {key: encoder[key] for key in _OF_ENCODER if key in encoder},
         "reader": reader,
         **told,
         "suites": dict(suites),
+        "admission": dict(admission),
         "planned": planned,
         "ran": ran,
         "complete": ran == planned,

@@ -26,7 +26,7 @@ class Outcome:
     metrics: dict[str, float | None]
     status: Status
     reason: str = ""
-    seconds: float = 0.0
+    seconds: float | None = 0.0  # None: a recorded method's file does not tell
     # Micro-tests.
     family: str | None = None
     case: str | None = None
@@ -52,14 +52,38 @@ class Outcome:
     excluded: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)  # a family's own
     asked: dict[str, Any] = field(default_factory=dict)  # what further askings gave, where a family asks several times
+    # What came back, place by place, where the memory has texts of its own: {"text", "sources"} or {"id"}. `ids` are
+    # then those of all entries behind it.
+    recalled: list[dict[str, Any]] = field(default_factory=list)
+    # Costs. `wrote` stands at the one item whose asking filled the memory: {"entries", "seconds"}, and "bytes" of its
+    # folder where it has one. `usage` is what the memory says that it has used since the item before.
+    wrote: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    encodings: int = 0  # queries that the bench embedded for the memory, out of its store
+    retries: int = 0  # calls of the memory that were tried again
+    tokens: int | None = None  # of all that came back, by the tokenizer that the manifest names
+    longest: int = 0  # characters of the haystack's longest entry, where the memory has texts of its own
+
+    @property
+    def returned(self) -> int:
+        """How many of the k places came back filled."""
+        return len(self.recalled or self.ids)
+
+    @property
+    def unrecalled(self) -> bool:
+        """Whether nobody knows what came back: the file of a recorded method has an answer or verdicts alone."""
+        return "unrecalled" in self.fields
 
     def to_line(self) -> str:
         """One line of `items.jsonl`, without what does not apply."""
         always = _CORE if self.family is None else _CORE | _MICRO
         if self.answer is not None:  # one that is empty was given all the same
             always = always | {"answer"}
+        if self.tokens is not None:  # 0 says that nothing came back
+            always = always | {"tokens"}
         record = {name: getattr(self, name) for name in _FIELDS}
-        return _encode({name: value for name, value in record.items() if name in always or _given(value)})
+        given = {name: value for name, value in record.items() if name in always or _given(value)}
+        return _encode({name: value for name, value in given.items() if value or name not in _COUNTS})
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Outcome:
@@ -70,6 +94,7 @@ class Outcome:
 _FIELDS = {f.name: None for f in fields(Outcome)}  # in their order
 _CORE = {"suite", "question_id", "method", "seed", "k", "ids", "metrics", "status", "reason", "seconds"}
 _MICRO = {"family", "case", "web", "backers", "winner", "expected"}  # null says something there
+_COUNTS = {"encodings", "retries", "longest"}  # of what mostly did not happen
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pytest_engram.runs.outcome import BINARY, Outcome
 
 Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Known(BaseModel):
@@ -24,6 +25,7 @@ class _Method(_Known):
     label: str | None = None
     role: str | None = None
     stochastic: bool = False
+    encoder: str | None = None
 
 
 class _Rule(_Known):
@@ -50,6 +52,13 @@ class _Encoder(_Known):
     hash: str | None = None
     dimensions: Count | None = None
     note: str | None = None
+    query_prefix: str | None = None
+    query_seconds: Amount | None = None
+
+
+class _Tokenizer(_Known):
+    name: str
+    sha256: str | None = None
 
 
 class _Reader(_Known):
@@ -65,12 +74,14 @@ class _Manifest(_Known):
     k: Annotated[int, Field(ge=1)]
     engram: str | None = None
     created: str = ""
-    duration_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    duration_s: Amount = 0.0
     seeds: list[int] = []
     named: list[str] = []
     methods: dict[str, _Method] = {}
     suites: dict[str, _Suite] = {}
     encoder: _Encoder | None = None
+    budget: Annotated[int, Field(ge=1)] | None = None
+    tokenizer: _Tokenizer | None = None
     reader: _Reader | None = None
     git: _Git | None = None
     planned: Count = 0
@@ -105,13 +116,24 @@ def outcome(record: object) -> Outcome:
         raise ValueError("not an object")
     _check(_line(), record)
     found = Outcome.from_record(record)
-    if not math.isfinite(found.seconds):
+    if found.seconds is not None and not math.isfinite(found.seconds):
         raise ValueError(f"seconds: {found.seconds} is no number")
+    for name, spent in found.usage.items():
+        if not math.isfinite(spent):
+            raise ValueError(f"usage.{name}: {spent} is no number")
+    for name in ("entries", "seconds", "bytes"):
+        taken = found.wrote.get(name, 0)
+        if isinstance(taken, bool) or not isinstance(taken, (int, float)) or not 0 <= taken < math.inf:
+            raise ValueError(f"wrote.{name}: {taken!r:.60} is no number of 0 or more")
     for name, value in found.metrics.items():
         if value is not None and not 0 <= value <= 1:
             raise ValueError(f"metrics.{name}: {value} is not between 0 and 1")
         if value not in (None, 0, 1) and name.partition("@")[0] in BINARY:
             raise ValueError(f"metrics.{name}: {value} is neither 0 nor 1")
+    for number, place in enumerate(found.recalled):
+        own = isinstance(place.get("text"), str) and isinstance(place.get("sources", []), list)
+        if not (own or isinstance(place.get("id"), str)):
+            raise ValueError(f"recalled.{number}: has neither `id` nor `text` and `sources`")
     for number, drop in enumerate(found.dropped):
         if not isinstance(drop.get("id"), str):
             raise ValueError(f"dropped.{number}: has no `id`")

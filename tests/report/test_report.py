@@ -435,9 +435,21 @@ class TestVerdicts:
         assert f"{difference:+.3f}".replace("-", "−") in found["text"]
         assert "n = 120" in found["text"]
 
-    def test_losing_to_its_own_recency_means_a_date(self, results: Any) -> None:
+    def test_losing_to_its_own_recency_means_a_date(self) -> None:
+        outcomes = pilot(loom=0.2) + levels(loom=always(1), loom_recency=always(0))
+        results = aggregate(outcomes, manifest(fc_mh_6k=SUITE, gradual_override=MICRO))
         found = self.verdict(results, "does not lose to Loom, recency")
         assert (found["holds"], found["answer"]) == (False, "no")
+        assert "the date decides" in found["text"]
+        assert "suggestive, not evidence" in found["text"]
+
+    def test_losing_by_the_raw_p_alone_means_nothing(self, results: Any) -> None:
+        rows = {(r["method"], r["baseline"], r["suite"]): r for r in results["paired"]}
+        row = rows["loom", "loom-recency", "fc_mh_6k"]
+        assert row["high"] < 0
+        assert row["p"] < 0.05 < row["p_holm"]
+        found = self.verdict(results, "does not lose to Loom, recency")
+        assert (found["holds"], found["answer"]) == (None, "can't tell")
         assert "suggestive, not evidence" in found["text"]
 
     def test_flip_points_that_rise(self, results: Any) -> None:
@@ -585,7 +597,7 @@ class TestFiles:
         label = "$x_1$ <&> 記憶"
         outcomes, facts = whole
         facts = {**facts, "methods": {**METHODS, "loom": {**METHODS["loom"], "label": label}}}
-        for path in report.write(tmp_path, outcomes, facts, only=["svg"]):
+        for path in report.write(tmp_path, outcomes, facts, only=["intervals.svg", "flip_points.svg"]):
             texts = {"".join(e.itertext()).strip() for e in ElementTree.parse(path).iter() if e.tag.endswith("}text")}
             assert {label, "Tide", "Dense"} <= texts
             assert any("suggestive, not evidence" in text for text in texts)

@@ -138,8 +138,53 @@ def test_pytest_split_s_groups_merge_into_the_run_that_was_not_split(tmp_path: P
     whole = project / "reports" / "latest"
 
     def timeless(folder: Path) -> list[Any]:
-        return [json.loads(line) | {"seconds": 0} for line in (folder / "items.jsonl").read_text().splitlines()]
+        lines = [json.loads(line) | {"seconds": 0} for line in (folder / "items.jsonl").read_text().splitlines()]
+        # Each part fills a memory of its own.
+        return [{name: value for name, value in line.items() if name != "wrote"} for line in lines]
+
+    def untimed(folder: Path) -> Path:
+        """The same run as if nothing had taken any time, which no two runs have alike."""
+        found = runfolder.read(folder)
+        outcomes = [replace(outcome, seconds=0.0, wrote={}) for outcome in found.outcomes]
+        report.write(tmp_path / f"untimed-{folder.name}", outcomes, found.manifest, texts=found.texts)
+        return tmp_path / f"untimed-{folder.name}"
 
     assert timeless(tmp_path / "merged") == timeless(whole)
-    for name in ("results.md", "results.csv", "results.tex", "intervals.svg"):
-        assert (tmp_path / "merged" / name).read_bytes() == (whole / name).read_bytes(), name
+    one, other = untimed(tmp_path / "merged"), untimed(whole)
+    for name in ("results.md", "results.csv", "results.tex", "intervals.svg", "costs.svg"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def failed(outcome: Outcome, status: Any = "error", reason: str = "RateLimit: 429") -> Outcome:
+    return replace(outcome, status=status, reason=reason, metrics={"answer@10": None}, ids=[], hit=None)
+
+
+@pytest.mark.parametrize("status", ["error", "not run"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_outcome_replaces_what_could_not_be_measured(status: str, order: int) -> None:
+    first = [failed(WHOLE[0], status), *WHOLE[1:]]
+    second = [WHOLE[0], failed(WHOLE[1], status)]
+    merged = merge.merge([part(first, "one"), part(second, "two")][::order])
+    assert merged.outcomes == WHOLE
+    assert merged.doubled == []
+    assert sorted(merged.mended) == ["tiny::q0[dense]", "tiny::q0[loom]"]
+
+
+def test_a_violation_is_an_outcome_and_two_errors_are_none() -> None:
+    broke = failed(WHOLE[0], "violation", "equal k: 11 ids")
+    with pytest.raises(merge.Refused, match="two different outcomes"):
+        merge.merge([part(WHOLE), part([broke])])
+    assert merge.merge([part([failed(WHOLE[0])]), part([broke])]).outcomes == [broke]
+    first, second = failed(WHOLE[0]), failed(WHOLE[0], reason="RateLimit: again")
+    assert merge.merge([part([first]), part([second])]).outcomes == [first]
+    assert merge.merge([part([failed(WHOLE[0], "not run")]), part([second])]).outcomes == [second]
+
+
+def test_what_it_took_may_differ_between_two_runs_of_an_item() -> None:
+    costly = replace(WHOLE[0], wrote={"entries": 5, "seconds": 2.0}, usage={"usd": 0.1}, retries=1, encodings=1)
+    assert merge.merge([part(WHOLE), part([costly])]).outcomes == WHOLE
+
+
+def test_an_outcome_of_other_tokens_is_another_one() -> None:
+    with pytest.raises(merge.Refused, match="two different outcomes"):
+        merge.merge([part([replace(WHOLE[0], tokens=20)]), part([replace(WHOLE[0], tokens=21)])])

@@ -197,7 +197,8 @@ def test_hubs_need_support_too(tmp_path: Path) -> None:
 def test_percentiles_agree_with_scipy(values: list[float], data) -> None:
     position = data.draw(st.integers(0, len(values) - 1))
     others = values[:position] + values[position + 1 :]
-    assert percentile(values, position) == pytest.approx(percentileofscore(others, values[position], "mean"), abs=0.005)
+    scipys = percentileofscore(others, values[position], "mean")
+    assert percentile(values, position) == pytest.approx(scipys, abs=0.005 + 1e-9)  # ours has two decimals
 
 
 def test_incoming_support_of_a_star(tmp_path: Path) -> None:

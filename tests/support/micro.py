@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 from both import METRICS, Both
@@ -117,6 +118,14 @@ class Probe:
         for part in [[entry] for entry in self.entries] if one_by_one else [self.entries]:
             memory.write(part)
         return memory
+
+    @property
+    def haystack(self) -> Any:
+        return SimpleNamespace(plain={entry.id: entry for entry in self.entries})
+
+    def support(self) -> dict[str, float] | None:
+        given = getattr(self.memory(), "support", None)
+        return None if given is None else dict(given())
 
     def search(self, *, one_by_one: bool = False) -> list[str]:
         found: list[str] = self.memory(one_by_one=one_by_one).search(self._query, self.k)
