@@ -24,18 +24,6 @@ class Place(NamedTuple):
     text: str | None = None
 
 
-def check_ids(ids: object, *, k: int, known: Collection[str], method: str, question: str) -> list[str]:
-    """Rule 1, equal k, for what has no texts of its own: a list of at most k different known ids, all strings.
-
-    Returns:
-        The ids, as a list.
-
-    Raises:
-        Violation: anything else.
-    """
-    return [place.ids[0] for place in check_recalled(ids, k=k, known=known, method=method, question=question)]
-
-
 def check_recalled(
     returned: object, *, k: int, known: Collection[str], method: str, question: str, tag: str = ""
 ) -> list[Place]:

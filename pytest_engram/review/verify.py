@@ -8,7 +8,7 @@ of this can tell is whether the method returned those ids: only another run can.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -187,6 +187,7 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
 
 def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
     questions = {question.id: question for question in suite.questions}
+    metrics: Registry[Any] = Registry("metric", METRICS)
     problems: list[str] = []
     beyond = 0
     for outcome in outcomes:
@@ -195,7 +196,7 @@ def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> I
             problems.append(f"{outcome.item}: the suite has no question {outcome.question_id!r}")
             continue
         try:
-            problems += [f"{outcome.item}: {place}" for place in judged_again(suite, key, question, outcome)]
+            problems += [f"{outcome.item}: {place}" for place in judged_again(suite, key, question, outcome, metrics)]
         except BeyondTheLog:
             beyond += 1
     checked = len(outcomes) - beyond
@@ -206,7 +207,7 @@ def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> I
         yield Finding("unchecked", f"scores of {name}", f"{beyond} items: {why}")
 
 
-def judged_again(suite: Suite, key: Key, question: Question, outcome: Outcome) -> list[str]:
+def judged_again(suite: Suite, key: Key, question: Question, outcome: Outcome, metrics: Mapping[str, Any]) -> list[str]:
     """Where a logged item differs from what the same judgement makes of what was recalled.
 
     Raises:
@@ -217,7 +218,7 @@ def judged_again(suite: Suite, key: Key, question: Question, outcome: Outcome) -
     dropped = [str(drop["id"]) for drop in outcome.dropped]
     if unknown := [id_ for id_ in (*outcome.ids, *dropped) if id_ not in known]:
         return [f"id {unknown[0]!r} is in no entry of the haystack"]
-    should = judge(key, asked(outcome), Registry("metric", METRICS))
+    should = judge(key, asked(outcome), metrics)
     should.query, should.haystack = question.query, len(entries)
     return _shown(json.loads(json.dumps(asdict(should))), json.loads(json.dumps(asdict(outcome))))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import Violation, check_ids, check_trace, check_training
+from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training
 from pytest_engram.memory import Dropped
 from pytest_engram.runs.outcome import covers
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
@@ -20,7 +20,9 @@ KNOWN = {str(n): n for n in range(50)}
 
 
 def check(ids: object, k: int = 3) -> list[str]:
-    return check_ids(ids, k=k, known=KNOWN, method="greedy", question="fc:q1")
+    places = check_recalled(ids, k=k, known=KNOWN, method="greedy", question="fc:q1")
+    assert all(place.text is None and len(place.ids) == 1 for place in places)
+    return [place.ids[0] for place in places]
 
 
 @pytest.mark.parametrize("ids", [[], ["1"], ["3", "1", "2"], ("1", "2"), iter(["1", "2"])])
