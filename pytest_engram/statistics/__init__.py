@@ -7,21 +7,39 @@ them: `scipy.stats`, which the tests compare with, takes longer to import than a
 
 from __future__ import annotations
 
+from pytest_engram.statistics.accuracy import Estimate, Undefined, Verdicts, ppi_mean, rogan_gladen, youden
+from pytest_engram.statistics.clusters import (
+    cluster_error,
+    cluster_interval,
+    paired_clusters,
+    smallest_cluster_difference,
+)
 from pytest_engram.statistics.comparisons import holm, mcnemar, newcombe, paired_bootstrap
 from pytest_engram.statistics.intervals import bootstrap, wilson
 from pytest_engram.statistics.power import smallest_difference, smallest_mean_difference
-from pytest_engram.statistics.rank import kendall_tau
+from pytest_engram.statistics.rank import kendall_tau, kendall_tau_clusters
 from pytest_engram.statistics.resampling import SEED
 
 __all__ = [
     "SEED",
+    "Estimate",
+    "Undefined",
+    "Verdicts",
     "bootstrap",
+    "cluster_error",
+    "cluster_interval",
     "holm",
     "kendall_tau",
+    "kendall_tau_clusters",
     "mcnemar",
     "newcombe",
     "paired_bootstrap",
+    "paired_clusters",
+    "ppi_mean",
+    "rogan_gladen",
+    "smallest_cluster_difference",
     "smallest_difference",
     "smallest_mean_difference",
     "wilson",
+    "youden",
 ]

@@ -26,12 +26,16 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, flo
 
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"{successes} of {n} is no proportion")
-    z = float(ndtri((1 + confidence) / 2))
-    centre = successes + z**2 / 2
-    half = z * math.sqrt(successes * (n - successes) / n + z**2 / 4)
+    return score_interval(successes, n, float(ndtri((1 + confidence) / 2)))
+
+
+def score_interval(successes: float, n: float, quantile: float) -> tuple[float, float]:
+    """Wilson's interval for a quantile; `n`, the number of independent questions, need be no whole number."""
+    centre = successes + quantile**2 / 2
+    half = quantile * math.sqrt(successes * (n - successes) / n + quantile**2 / 4)
     # The bounds of nothing and of everything are exactly 0 and 1; only rounding says otherwise.
-    low = 0.0 if successes == 0 else (centre - half) / (n + z**2)
-    high = 1.0 if successes == n else (centre + half) / (n + z**2)
+    low = 0.0 if successes == 0 else (centre - half) / (n + quantile**2)
+    high = 1.0 if successes == n else (centre + half) / (n + quantile**2)
     return low, high
 
 

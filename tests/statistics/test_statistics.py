@@ -173,6 +173,39 @@ def test_kendall_tau_by_hand() -> None:
     assert stats.kendall_tau([1, 2, 3], [5, 6, math.inf]) == (1, 1, 1)  # never flipped: later than any
 
 
+def test_kendall_tau_by_cluster_equals_a_jackknife_with_scipy() -> None:
+    random = np.random.default_rng(4)
+    clusters = [f"t{number // 9}" for number in range(54)]
+    x, y = random.integers(0, 6, 54), random.integers(0, 6, 54) + random.integers(0, 4, 6).repeat(9)
+    tau, low, high, p = stats.kendall_tau_clusters(x.tolist(), y.tolist(), clusters)
+    whole = scipy_stats.kendalltau(x, y).statistic
+    without = [
+        scipy_stats.kendalltau(np.delete(x, slice(at, at + 9)), np.delete(y, slice(at, at + 9))).statistic
+        for at in range(0, 54, 9)
+    ]
+    error = math.sqrt(5 / 6 * sum((left - whole) ** 2 for left in without))
+    reach = scipy_stats.t.ppf(0.975, 5) * error
+    assert (tau, low, high) == pytest.approx((whole, whole - reach, whole + reach), abs=1e-12)
+    assert p == pytest.approx(2 * scipy_stats.t.sf(abs(whole) / error, 5))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=6, max_size=30))
+def test_interval_and_p_of_a_clustered_tau_agree(rows: list[tuple[int, int, int]]) -> None:
+    x, y, clusters = (list(column) for column in zip(*rows, strict=True))
+    try:
+        tau, low, high, p = stats.kendall_tau_clusters(x, y, clusters)
+    except ValueError:
+        return  # undefined, or one cluster: nothing to agree on
+    assert -1 <= low <= tau <= high <= 1
+    if abs(p - 0.05) > 1e-9:
+        assert (p < 0.05) == (low > 0 or high < 0)
+
+
+def test_one_cluster_has_no_trend() -> None:
+    with pytest.raises(ValueError, match="one cluster"):
+        stats.kendall_tau_clusters([1, 2, 3], [1, 2, 3], ["a", "a", "a"])
+
+
 @pytest.mark.parametrize("pairs", [([], []), ([1], [1]), ([1, 2, 3], [4, 4, 4])])
 def test_kendall_tau_refuses_where_it_is_undefined(pairs: tuple[list[float], list[float]]) -> None:
     with pytest.raises(ValueError, match="undefined"):
