@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,15 @@ def refusal(
 
 def _expand(method: Method, data: Path | None, sources: Mapping[str, Source]) -> Iterable[Any]:
     for learnt in method.trained_on:
-        if isinstance(learnt, str) and _source_of(learnt, sources):
+        if isinstance(learnt, str) and _is_name(learnt):
             yield from _questions(learnt, data, sources)
         else:
             yield learnt
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text names questions, and is none itself: a question has several words."""
+    return len(text.split()) == 1
 
 
 def _source_of(name: str, sources: Mapping[str, Source]) -> Any:
@@ -62,8 +68,13 @@ def _source_of(name: str, sources: Mapping[str, Source]) -> Any:
 def _questions(name: str, data: Path | None, sources: Mapping[str, Source]) -> list[TrainingQuestion]:
     source = _source_of(name, sources)
     if source is None:
-        known = ", ".join(sorted(s for s in sources if hasattr(sources[s], "training")))
-        raise ValueError(f"no data source has questions named {name!r}; known are the rows of {known}")
+        known = sorted(s for s in sources if hasattr(sources[s], "training"))
+        near = get_close_matches(name, known, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise ValueError(
+            f"no data source has questions named {name!r} that a method may learn from; known are the rows of "
+            f"{', '.join(known)}.{meant} A question is given by its text, of several words"
+        )
     try:
         questions: list[TrainingQuestion] = source.training(name, data)
     finally:
@@ -82,5 +93,5 @@ def scored(places: Iterable[Path], suites: Iterable[Suite]) -> list[Scored]:
     known = pilots.scored(places)
     for suite in suites:
         if suite.kind == "pilot":
-            known += [Scored(suite.name, q.id, fingerprint(q.query)) for q in suite.questions if q.query]
+            known += [Scored(suite.name, q.id, fingerprint(q.query), q.query) for q in suite.questions if q.query]
     return known

@@ -9,11 +9,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _SPACE = re.compile(r"[\W_]+")
+_ACCENT = 200  # from this combining class on, a mark stands over or under a letter; vowel signs have others
+# What shows nothing, and is no format character: the joiner of graphemes, fillers of Hangul, selectors of variants.
+_BLANK = frozenset("\u034f\u115f\u1160\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10))))
 
 
 def normalise(text: str) -> str:
-    """A question's text for comparison: NFKC, case folded, letters and digits only, single spaces."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    """A question's text for comparison: what is seen of it, case folded, letters and digits, words one space apart.
+
+    Accents go as well: one that combines can be put onto any letter of a copy.
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return _SPACE.sub(" ", "".join(filter(_seen, folded))).strip()
+
+
+def _seen(character: str) -> bool:
+    if character.isascii():
+        return True
+    accent = unicodedata.combining(character) >= _ACCENT
+    return not (accent or character in _BLANK or unicodedata.category(character) == "Cf")
 
 
 @lru_cache(maxsize=4096)
@@ -24,8 +38,9 @@ def fingerprint(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One question that is scored somewhere: its suite, its id and its text's fingerprint."""
+    """One question that is scored somewhere: its suite, id, its text's fingerprint, and the text where it is here."""
 
     suite: str
     id: str
     fingerprint: str
+    text: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training
+from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training, nearly
 from pytest_engram.memory import Dropped
 from pytest_engram.runs.outcome import covers
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
@@ -112,7 +113,8 @@ def test_k_as_large_as_the_haystack_covers_it(k: int, n: int, covered: bool) -> 
     assert covers(k, n) is covered
 
 
-PILOT = [Scored("fc_mh_6k", "mh_6k_no3", fingerprint("Who wrote “Our Mutual Friend”?"))]
+WROTE = "Who wrote “Our Mutual Friend”?"
+PILOT = [Scored("fc_mh_6k", "mh_6k_no3", fingerprint(WROTE), WROTE)]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +126,11 @@ PILOT = [Scored("fc_mh_6k", "mh_6k_no3", fingerprint("Who wrote “Our Mutual Fr
         {"id": "mh_6k_no3"},
         "Who wrote “Our Mutual Friend”?",
         SimpleNamespace(id="x", query="who wrote: our mutual-friend"),
+        "Who wr\u200bote Our Mutual Friend?",
+        "Who wr\u00adote Our Mutual Friend?",
+        "Who wro\u0301te Our Mutual Friend?",
+        "Please: who wrote Our Mutual Friend?",
+        "Who wrote Mutual Friend?",
     ],
 )
 def test_a_pilot_question_is_found_by_id_and_by_text_under_another_id(learnt: object) -> None:
@@ -137,9 +144,36 @@ def test_training_on_other_questions_passes() -> None:
     check_training("honest", [{"id": "a", "text": "Who wrote Emma?"}, "Where is Pisa?"], PILOT)
 
 
-def test_what_is_no_question_is_refused_with_the_cure() -> None:
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "Who wrote “Our Mutual Enemy”?",  # another word in one place
+        "Who wrote the preface of “Our Mutual Friend” and its sequel?",  # much more than that question
+        "Who?",
+    ],
+)
+def test_a_question_that_differs_in_what_it_asks_is_another_one(twin: str) -> None:
+    check_training("honest", [twin], PILOT)
+
+
+@pytest.fixture
+def official_questions(shared_data: Path) -> list[str]:
+    """All different questions of FactConsolidation."""
+    rows = json.loads((shared_data / "memoryagentbench" / "Conflict_Resolution.json").read_text(encoding="utf-8"))
+    return list(dict.fromkeys(question for row in rows for question in row["questions"]))
+
+
+def test_near_copies_are_told_from_twins_among_the_official_questions(official_questions: list[str]) -> None:
+    """How often the rule takes two different official questions for one: counted, so that its price is known."""
+    words = [normalise(question).split() for question in official_questions]
+    pairs = sum(nearly(one, other) for at, one in enumerate(words) for other in words[:at])
+    assert (len(words), pairs) == (400, 0)
+
+
+@pytest.mark.parametrize("odd", [42, "", " \u200b ", {"id": "mine"}, {"id": "mine", "text": "?!"}])
+def test_what_can_not_be_checked_is_refused_with_the_cure(odd: object) -> None:
     with pytest.raises(ValueError, match="give the question's text"):
-        check_training("odd", [42], PILOT)
+        check_training("odd", [odd], PILOT)
 
 
 @pytest.mark.parametrize(
