@@ -16,8 +16,8 @@ AT_LEAST_SECONDS = 60.0  # ... unless so much time has passed
 class Bar(Protocol):
     """What `progress` gives."""
 
-    def advance(self, n: int = 1) -> None:
-        """`n` more are done."""
+    def advance(self, n: int = 1, note: str = "") -> None:
+        """`n` more are done; `note` stands beside how far the job has come."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def progress(
     Args:
         label: what is done, e.g. "Embedding with bge-small-en-v1.5".
         total: number of units.
-        unit: one unit's name, in the singular.
+        unit: one unit's name, in the singular; a symbol of bytes, like "kB", has no plural.
         file: where to show it; default: standard error. Under pytest that must be the terminal reporter's stream,
             as standard error is captured there.
         patience: seconds before anything is shown, for a job that is mostly quick.
@@ -46,7 +46,7 @@ def progress(
 
 
 class _Silent:
-    def advance(self, n: int = 1) -> None:
+    def advance(self, n: int = 1, note: str = "") -> None:
         pass
 
 
@@ -54,9 +54,13 @@ class _Terminal:
     def __init__(self, label: str, total: int, unit: str, stream: TextIO, patience: float) -> None:
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, desc=label, unit=f" {unit}s", file=stream, dynamic_ncols=True, delay=patience)
+        self._bar = tqdm(
+            total=total, desc=label, unit=f" {_plural(unit)}", file=stream, dynamic_ncols=True, delay=patience
+        )
 
-    def advance(self, n: int = 1) -> None:
+    def advance(self, n: int = 1, note: str = "") -> None:
+        if note:
+            self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(n)
 
     def close(self) -> None:
@@ -69,6 +73,7 @@ class _Lines:
         self._done = self._told = 0
         self._start = self._last = time.monotonic()
         self._patience = patience
+        self._note = ""
         self._begun = False
         self._begin()
 
@@ -77,7 +82,8 @@ class _Lines:
             self._begun = True
             self._say(f"{self._label}: {_count(self._total, self._unit)}")
 
-    def advance(self, n: int = 1) -> None:
+    def advance(self, n: int = 1, note: str = "") -> None:
+        self._note = note and f"; {note}"
         self._done += n
         now = time.monotonic()
         self._begin()
@@ -86,7 +92,8 @@ class _Lines:
         if waited >= EVERY_SECONDS and much and 0 < self._done < self._total:
             left = (now - self._start) / self._done * (self._total - self._done)
             share = f"{100 * self._done // self._total}%"
-            self._say(f"{self._label}: {self._done} of {self._total} ({share}), about {_duration(left)} left")
+            far = f"{self._done} of {self._total} ({share})"
+            self._say(f"{self._label}: {far}, about {_duration(left)} left{self._note}")
             self._last, self._told = now, self._done
 
     def close(self) -> None:
@@ -94,9 +101,9 @@ class _Lines:
             return
         took = _duration(time.monotonic() - self._start)
         if self._done < self._total:
-            self._say(f"{self._label}: stopped after {self._done} of {self._total}, {took}")
+            self._say(f"{self._label}: stopped after {self._done} of {self._total}, {took}{self._note}")
         else:
-            self._say(f"{self._label}: {_count(self._done, self._unit)} in {took}")
+            self._say(f"{self._label}: {_count(self._done, self._unit)} in {took}{self._note}")
 
     def _say(self, text: str) -> None:
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
@@ -105,7 +112,11 @@ class _Lines:
 
 
 def _count(n: int, unit: str) -> str:
-    return f"{n} {unit}" if n == 1 else f"{n} {unit}s"
+    return f"{n} {unit}" if n == 1 else f"{n} {_plural(unit)}"
+
+
+def _plural(unit: str) -> str:
+    return unit if unit.endswith("B") else f"{unit}s"
 
 
 def _duration(seconds: float) -> str:

@@ -104,7 +104,7 @@ def report(run: Path, output: Path | None) -> None:
 
     found = runfolder.read(run, killed=True)
     folder = output or found.folder
-    written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts)
+    written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts, known=found.known)
     for name in runfolder.SOURCES:
         if (found.folder / name).is_file() and not (folder / name).exists():
             (folder / name).write_bytes((found.folder / name).read_bytes())
@@ -160,7 +160,7 @@ def compare(
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(text.encode("utf-8", "backslashreplace"))
         click.echo(str(output))
-    if any(row["difference"] < 0 and row["p_holm"] < 0.05 for row in found["rows"]):
+    if any(comparing.worse(found)):
         sys.exit(1)
 
 
@@ -205,7 +205,7 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     from pytest_engram.runs import folder as runfolder
 
     found = merging.merge([runfolder.read(part) for part in parts])
-    reports.write_run(output, found.outcomes, found.manifest, found.texts)
+    reports.write_run(output, found.outcomes, found.manifest, found.texts, found.known)
     click.echo(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
     _list("in several parts, with the same outcome", found.doubled)
     _list("an error, or not run, in one part and measured in another", found.mended)
@@ -325,6 +325,80 @@ def doctor(data: Path | None, encoder: str, as_json: bool) -> None:
         click.echo(f"\n{verdict}")
     if bad:
         sys.exit(1)
+
+
+def _fetchable(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    from pytest_engram.suites import downloads
+
+    return [name for name in downloads.groups() if name.startswith(begun)]
+
+
+@main.command(
+    epilog=_after(
+        "something could not be had; what else was asked for is there",
+        "engram fetch --list",
+        "engram fetch prompts",
+        "engram fetch locomo locomo-audit --to ~/benchmarks",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_fetchable)
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Put them there, and give runs --engram-data with it [default: `fetched` in the cache, where runs look].",
+)
+@click.option("-l", "--list", "listed", is_flag=True, help="Fetch nothing; say what there is, and what is here.")
+def fetch(names: tuple[str, ...], folder: Path | None, listed: bool) -> None:
+    """Get benchmarks and official prompts, each from its own source.
+
+    None of them is part of this package. Each comes from a fixed commit of its public repository. Licence, source, size
+    and sha256 are told first, and the sha256 is checked in the end. What was interrupted goes on where it stopped, and
+    what is here is not fetched again.
+
+    \b
+    NAME:
+      locomo                       2.8 MB  LoCoMo (CC BY-NC 4.0: no commercial use)
+      locomo-audit                 0.2 MB  errors in its answer key (CC BY-NC 4.0)
+      locomo-prompts               its prompts (CC BY-NC 4.0), its judge's (Apache-2.0)
+      factconsolidation            1.5 MB  of MemoryAgentBench (MIT)
+      factconsolidation-prompts    its prompts (MIT)
+      longmemeval                  277 MB  LongMemEval_S, cleaned (MIT)
+      longmemeval-prompts          its prompts (MIT)
+      prompts                      all of the prompts
+      all                          all of these
+
+    \b
+    Environment:
+      ENGRAM_CACHE         the folder of what is kept between runs
+      ENGRAM_FETCH_MIRROR  a mirror: URL/HOST/PATH is asked in place of https://HOST/PATH
+      HF_ENDPOINT          a mirror of the Hugging Face hub
+    """  # noqa: D301 - \b: lines that click must not join
+    from pytest_engram.cli import fetch as fetching
+    from pytest_engram.suites import downloads, locations
+
+    known = downloads.groups()
+    if unknown := [name for name in names if name not in known]:
+        raise click.UsageError(f"nothing is called {', '.join(unknown)}; there are {', '.join(known)}")
+    if not (names or listed):
+        raise click.UsageError("say what to fetch; `engram fetch --list` says what there is")
+    wanted = [d for d in downloads.TABLE if not names or any(d in known[name] for name in names)]
+    if listed:
+        for line in fetching.listed(wanted, folder):
+            click.echo(line)
+        return
+    place = (folder or locations.fetched()).expanduser().absolute()
+    try:
+        failed = fetching.fetch(wanted, place, click.echo)
+    except fetching.Unwritable as error:
+        click.echo(f"not fetched: {error}", err=True)
+        sys.exit(1)
+    for reason, files in failed.items():
+        click.echo(f"not fetched: {', '.join(files)}: {reason}", err=True)
+    if failed:
+        sys.exit(1)
+    if folder is not None:
+        click.echo(f"Give runs --engram-data {folder}, or set ENGRAM_DATA.")
 
 
 @main.command(

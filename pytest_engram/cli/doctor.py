@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -45,7 +46,7 @@ def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
     yield from _cached()
     yield from _reachable()
     yield from _encoder(data, encoder)
-    yield _prompts(data)
+    yield from _fetchable(data)
     keys: list[Key] = []
     for name, path in here.suite_files(()).items():
         try:
@@ -55,6 +56,7 @@ def examine(data: Path | None, encoder: str = "auto") -> Iterator[Check]:
             yield Check("data", "bad", name, str(error), cure)
     yield from _data(keys)
     yield from _oddities(data)
+    yield from _conversations(data)
     yield _registered(keys)
 
 
@@ -169,14 +171,32 @@ def _encoder(data: Path | None, requested: str) -> Iterator[Check]:
         yield Check("encoder", "ok", found.name, about)
 
 
-def _prompts(data: Path | None) -> Check:
-    from pytest_engram.reading import prompts
+def _fetchable(data: Path | None) -> Iterator[Check]:
+    """What `engram fetch` can get, and where it is here. All of it is known by its sha256."""
+    from pytest_engram.reading import officials
+    from pytest_engram.suites import downloads, locations
 
-    prompt = prompts.find(data)
-    if prompt.official:
-        return Check("data", "ok", "SubEM prompt", f"official (sha256 agrees): {prompt.source}")
-    cure = f"put MemoryAgentBench's templates into DATA/{prompts.FILES[0]}, or a checkout of it into DATA"
-    return Check("data", "note", "SubEM prompt", prompt.source, cure)
+    for name, group in downloads.groups().items():
+        if name in ("prompts", "all"):
+            continue
+        if name.endswith("-prompts"):
+            texts = officials.find(name.removesuffix("-prompts"), data)
+            lacks = texts.problem.rpartition("; ")[0]
+            told = lacks or f"official (sha256 agrees): {texts.source}"
+            yield Check("fetch", "note" if lacks else "ok", name, told, f"engram fetch {name}" if lacks else "")
+            continue
+        places = {download: locations.whence(download, data) for download in group}
+        others = {download for download in group if locations.altered(download, data)}
+        here = ", ".join(dict.fromkeys(place for d, place in places.items() if place and d not in others))
+        other = ", ".join(dict.fromkeys(place for d, place in places.items() if place and d in others))
+        absent = ", ".join(download.file for download, place in places.items() if place is None)
+        parts = [f"here: {here}"] * bool(here)
+        parts += [f"here, but not the pinned file (its sha256 differs): {other}"] * bool(other)
+        parts += [f"not here: {absent}"] * bool(absent)
+        # What is in the user's own folder comes first: it is to be put in its place.
+        to = f" --to {shlex.quote(str(data))}" if data is not None and "--engram-data" in other else ""
+        cure = f"engram fetch {name}{to}" if absent or other else ""
+        yield Check("fetch", "note" if cure else "ok", name, "; ".join(parts), cure)
 
 
 def _data(keys: list[Key]) -> Iterator[Check]:
@@ -226,6 +246,32 @@ def _oddities(data: Path | None) -> Iterator[Check]:
             yield Check("data", "ok", file.name, f"{known}; {counts}")
         for oddity in about["oddities"]:
             yield Check("data", "ok", file.name, f"odd: {oddity}")
+
+
+def _conversations(data: Path | None) -> Iterator[Check]:
+    """LoCoMo's file, if it is here: where, whether it is the official one, what is odd in it; and the key's audit."""
+    from pytest_engram.suites.locomo import audit, parse, source
+
+    with suppress(NotRun):  # which the suites tell of
+        copy = source.find(data)
+        asked = [question for conversation in copy.conversations for question in conversation.questions]
+        turns = sum(len(conversation.entries("turn")) for conversation in copy.conversations)
+        counts = f"{len(copy.conversations)} conversations, {turns:,} turns, {len(asked):,} questions"
+        what = Path(source.FILE).name
+        if copy.sha256 == source.OFFICIAL:
+            yield Check("data", "ok", what, f"official (sha256 agrees): {copy.origin}; {counts}")
+        else:
+            told = f"not official (its sha256 differs): {copy.origin}; {counts}"
+            yield Check("data", "note", what, told, "fetch the official file again")
+        for oddity in parse.oddities(copy.conversations):
+            yield Check("data", "ok", what, f"odd: {oddity}")
+        found = audit.find(data, {question.id: question.query for question in asked})
+        if found.note:
+            cure = f"put dial481/locomo-audit's errors.json into DATA/{audit.FILE}"
+            yield Check("data", "note", audit.FILE, found.note, cure)
+        else:
+            errors = f"{len(found.wrong)} wrong answers, {len(found.cited)} wrong citations"
+            yield Check("data", "ok", audit.FILE, f"{found.origin}: {errors}")
 
 
 def _registered(keys: list[Key]) -> Check:

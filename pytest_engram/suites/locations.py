@@ -1,18 +1,22 @@
-"""Where a benchmark's data is: the folder of `--engram-data`, the Hugging Face cache, the hub; else `NotRun` says why.
+"""Where a benchmark's data is: `--engram-data`, what `engram fetch` got, the Hugging Face cache, the hub, or nowhere.
 
 Nothing here stands in for missing data. The messages name no absolute path, because a run's manifest shows them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pytest_engram.basics.cache import cache_dir
+from pytest_engram.suites import downloads
 from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.downloads import Download
 
 HUB_TIMEOUT = 5.0  # seconds for the one attempt to reach the hub: an offline machine must not wait
 
@@ -47,11 +51,40 @@ class Rows:
     origin: str
 
 
+def fetched() -> Path:
+    """The folder where `engram fetch` puts things, unless it is told another."""
+    return cache_dir() / "fetched"
+
+
+def folders(data: Path | None) -> list[Path]:
+    """The folders in which a benchmark's files are looked for by their relative names; the first that has one counts.
+
+    Args:
+        data: the folder of `--engram-data`, if any.
+
+    Returns:
+        That folder, then the one of `engram fetch`; without what is no folder.
+    """
+    places = [fetched()] if data is None else [data, fetched()]
+    return [place for place in places if place.is_dir()]
+
+
+def found(names: Sequence[str], data: Path | None) -> Iterator[tuple[Path, str]]:
+    """The files of these relative names in `folders(data)`, each with its origin in words that may stand in a report.
+
+    In the order of the folders, and in each in the order of the names; a name may be a pattern, as `Path.glob` has it.
+    """
+    for folder in folders(data):
+        place = "--engram-data" if folder == data else "the fetched data"
+        for path in (path for name in names for path in sorted(folder.glob(name)) if path.is_file()):
+            yield path, f"{path.relative_to(folder).as_posix()} in {place}"
+
+
 def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> tuple[Path, str]:
     """One file of a benchmark.
 
     Args:
-        relative: its place in the `--engram-data` folder; several, where it has had several names.
+        relative: its place in the `folders`; several, where it has had several names.
         data: that folder, if any.
         hub: where it is on the hub; none, where it is not there. The first that can be had is taken.
 
@@ -62,12 +95,11 @@ def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> t
         NotRun: it can't be had. The reason names every place that was looked at, and the cure.
     """
     names = [relative] if isinstance(relative, str) else list(relative)
-    for name in names:
-        if data is not None and (data / name).is_file():
-            return data / name, f"{name} in --engram-data"
+    if here := next(found(names, data), None):
+        return here
     for place in hub:
-        if found := next(_cached(place.repo, place.filename), None):
-            return found[0], f"{place} in the Hugging Face cache"
+        if cached := next(_cached(place.repo, place.filename), None):
+            return cached[0], f"{place} in the Hugging Face cache"
     problems: list[str] = []
     for place in hub:
         if problem := _unreachable(place.repo):
@@ -84,20 +116,76 @@ def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> t
 
 
 def rows(relative: str, data: Path | None, hub: HubSplit) -> Rows:
-    """The rows of a dataset: a JSON list in the `--engram-data` folder, or a split on the hub.
+    """The rows of a dataset: a JSON list or the hub's own parquet files in one of the `folders`, or a split on the hub.
 
     Raises:
         NotRun: it can't be had, or what is there can't be read.
     """
-    if data is not None and (data / relative).is_file():
-        path = data / relative
-        state = path.stat()
-        return Rows(_read_json(path, relative, state.st_mtime_ns, state.st_size), f"{relative} in --engram-data")
-    if shards := next(_cached(hub.repo, f"data/{hub.split}-*.parquet"), None):
-        return Rows(_read_parquet(tuple(shards), str(hub)), f"{hub} in the Hugging Face cache")
+    shards = f"{hub.split}-*.parquet"
+    if here := next(found([relative, f"{PurePosixPath(relative).parent}/{shards}"], data), None):
+        path, origin = here
+        if path.suffix == ".parquet":
+            return Rows(_read_parquet(tuple(sorted(path.parent.glob(shards))), origin), origin)
+        return Rows(listed(path, origin), origin)
+    if cached := next(_cached(hub.repo, f"data/{shards}"), None):
+        origin = f"{hub} in the Hugging Face cache"
+        return Rows(_read_parquet(tuple(cached), origin), origin)
     if problem := _unreachable(hub.repo):
         raise NotRun(_reason([relative], data, [hub], [problem]))
     return Rows(_fetch_split(hub, relative, data), f"{hub} from the Hugging Face hub")
+
+
+def whence(download: Download, data: Path | None) -> str | None:
+    """Where on this machine a file that can be fetched is, in words that may stand in a report; None: nowhere."""
+    place = _placed(download, data)
+    return None if place is None else place[1]
+
+
+def altered(download: Download, data: Path | None) -> bool:
+    """Whether a file stands where the one that can be fetched belongs and has another sha256; read once while it stays.
+
+    What holds the same in another form (`Download.also`) has no sha256 to go by.
+    """
+    place = _placed(download, data)
+    if place is None or place[0].name not in {PurePosixPath(download.file).name, PurePosixPath(download.path).name}:
+        return False
+    try:
+        state = place[0].stat()
+        if state.st_size != download.size:
+            return True
+        return _sha256(place[0], state.st_mtime_ns, state.st_size) != download.sha256
+    except OSError:
+        return True
+
+
+def _placed(download: Download, data: Path | None) -> tuple[Path, str] | None:
+    if here := next(found([download.file, *download.also], data), None):
+        return here
+    cached = download.site == "hub" and next(_cached(download.repo, download.path), None)
+    return (cached[0], f"{download.repo} ({download.path}) in the Hugging Face cache") if cached else None
+
+
+@cache
+def _sha256(path: Path, _mtime: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def listed(path: Path, origin: str) -> list[Any]:
+    """The JSON list that a file holds, read once while it stays as it is.
+
+    Args:
+        path: of the file.
+        origin: its name in messages.
+
+    Raises:
+        NotRun: it can't be read.
+    """
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise NotRun(f"{origin} can't be read: {error.strerror}") from None
+    return _read_json(path, origin, state.st_mtime_ns, state.st_size)
 
 
 def _cached(repo: str, pattern: str) -> Iterator[list[Path]]:
@@ -152,20 +240,20 @@ def _read_json(path: Path, shown: str, _mtime: int, _size: int) -> list[Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise NotRun(f"{shown} in --engram-data can't be read: {error.strerror}") from None
+        raise NotRun(f"{shown} can't be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text ({error.reason} at byte {error.start})"
-        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again") from None
+        raise NotRun(f"{shown} {problem}; fetch it again") from None
     except json.JSONDecodeError as error:
         problem = f"is not JSON (line {error.lineno}: {error.msg})"
-        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again") from None
+        raise NotRun(f"{shown} {problem}; fetch it again") from None
     except ValueError as error:  # a number with more digits than Python reads
-        raise NotRun(f"{shown} in --engram-data can't be read: {error}; fetch it again") from None
+        raise NotRun(f"{shown} can't be read: {error}; fetch it again") from None
     except RecursionError:
-        raise NotRun(f"{shown} in --engram-data is nested too deeply; fetch it again") from None
+        raise NotRun(f"{shown} is nested too deeply; fetch it again") from None
     if not isinstance(value, list):
         problem = f"must be a list of rows, but is a {type(value).__name__}"
-        raise NotRun(f"{shown} in --engram-data {problem}; fetch it again")
+        raise NotRun(f"{shown} {problem}; fetch it again")
     return value
 
 
@@ -177,17 +265,18 @@ def _read_parquet(shards: tuple[Path, ...], shown: str) -> list[Any]:
     try:
         return [row for shard in shards for row in pyarrow.parquet.read_table(shard).to_pylist()]
     except (pyarrow.ArrowException, OSError) as error:
-        problem = f"{shown} in the Hugging Face cache can't be read ({_brief(error)})"
+        problem = f"{shown} can't be read ({_brief(error)})"
         raise NotRun(f"{problem}; delete it there, so that it is fetched again") from None
 
 
 def _reason(names: Sequence[str], data: Path | None, hub: Sequence[HubFile | HubSplit], problems: Sequence[str]) -> str:
     wanted = " or ".join(names)
-    looked = [f"no {wanted} in --engram-data" if data is not None else "no --engram-data given"]
-    looked += [f"{place} not in the Hugging Face cache" for place in hub]
-    cure = f"give --engram-data DIR with DIR/{names[0]}"
-    cure += ", or run once where the Hugging Face hub can be reached" if hub else ""
-    return f"{'; '.join([*looked, *dict.fromkeys(problems)])}. Cure: {cure}"
+    told = f"no {wanted} in --engram-data or fetched" if data is not None else "no --engram-data given, nothing fetched"
+    looked = [told, *(f"{place} not in the Hugging Face cache" for place in hub)]
+    cures = [f"`engram fetch {name}`" for name in downloads.names_of(names)]
+    cures.append(f"give --engram-data DIR with DIR/{names[0]}")
+    cures += ["run once where the Hugging Face hub can be reached"] if hub else []
+    return f"{'; '.join([*looked, *dict.fromkeys(problems)])}. Cure: {', or '.join(cures)}"
 
 
 def _brief(error: BaseException) -> str:

@@ -44,6 +44,25 @@ def test_a_short_job_in_a_log_file_is_two_lines(clock):
     assert stream.getvalue() == "Embedding: 455 texts\nEmbedding: 455 texts in 4.5 s\n"
 
 
+def test_what_a_job_has_taken_stands_beside_how_far_it_is(clock):
+    stream = io.StringIO()
+    with progress("Answering", 4, unit="answer", file=stream) as bar:
+        for number in range(1, 5):
+            clock[0] += 60
+            bar.advance(1, f"{number}00 tokens, $0.0{number}")
+    assert stream.getvalue().splitlines() == [
+        "Answering: 4 answers",
+        "Answering: 1 of 4 (25%), about 3 min 0 s left; 100 tokens, $0.01",
+        "Answering: 2 of 4 (50%), about 2 min 0 s left; 200 tokens, $0.02",
+        "Answering: 3 of 4 (75%), about 1 min 0 s left; 300 tokens, $0.03",
+        "Answering: 4 answers in 4 min 0 s; 400 tokens, $0.04",
+    ]
+    terminal = Terminal()
+    with progress("Answering", 2, unit="answer", file=terminal) as bar:
+        bar.advance(2, "7 tokens, $0.01")
+    assert "7 tokens, $0.01" in terminal.getvalue()
+
+
 def test_one_unit_is_no_plural(clock):
     stream = io.StringIO()
     with progress("Reading", 1, unit="file", file=stream) as bar:

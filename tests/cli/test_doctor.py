@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import time
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from pytest_engram.cli import doctor
 from pytest_engram.cli.commands import main
+from pytest_engram.suites import downloads
 from pytest_engram.suites.longmemeval import demo
 
 
@@ -43,6 +45,55 @@ def test_without_data_and_hub_a_run_can_work_and_every_gap_has_a_cure() -> None:
     assert "HF_HUB_OFFLINE" not in lme.detail
     assert of(found, "demo_fc").status == "ok"
     assert "as registered" in of(found, "registration").detail
+
+
+def test_what_can_be_fetched_is_told_with_its_command(tmp_path: Path) -> None:
+    (tmp_path / "cache" / "fetched" / "locomo" / "task_eval").mkdir(parents=True)
+    (tmp_path / "cache" / "fetched" / "locomo" / "task_eval" / "gpt_utils.py").write_text("")
+    (tmp_path / "data" / "locomo").mkdir(parents=True)
+    (tmp_path / "data" / "locomo" / "locomo10.json").write_text("[]")
+    found = {check.what: check for check in doctor._fetchable(tmp_path / "data")}
+    assert list(found) == [
+        "locomo",
+        "locomo-audit",
+        "locomo-prompts",
+        "factconsolidation",
+        "factconsolidation-prompts",
+        "longmemeval",
+        "longmemeval-prompts",
+    ]
+    told = {what: (check.status, check.detail, check.cure) for what, check in found.items()}
+    assert told["locomo"] == (
+        "note",
+        "here, but not the pinned file (its sha256 differs): locomo/locomo10.json in --engram-data",
+        f"engram fetch locomo --to {tmp_path / 'data'}",
+    )
+    assert told["locomo-audit"] == ("note", "not here: locomo/audit/errors.json", "engram fetch locomo-audit")
+    assert told["locomo-prompts"] == (
+        "note",
+        "the official prompt is not here (locomo/task_eval/gpt_utils.py in the fetched data holds no official text)",
+        "engram fetch locomo-prompts",
+    )
+    assert {check.section for check in found.values()} == {"fetch"}
+
+
+def test_a_file_is_ok_by_its_sha256(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "cache" / "fetched" / "locomo" / "locomo10.json"
+    file.parent.mkdir(parents=True)
+    # FIPS 180-2's example.
+    pinned = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    (locomo,) = downloads.groups()["locomo"]
+    monkeypatch.setattr(downloads, "TABLE", (dataclasses.replace(locomo, sha256=pinned, size=3),))
+    place = "locomo/locomo10.json in the fetched data"
+    for content, told in (
+        (b"abc", ("ok", f"here: {place}", "")),
+        (b"abd", ("note", f"here, but not the pinned file (its sha256 differs): {place}", "engram fetch locomo")),
+        (b"ab", ("note", f"here, but not the pinned file (its sha256 differs): {place}", "engram fetch locomo")),
+    ):
+        file.unlink(missing_ok=True)
+        file.write_bytes(content)
+        (found,) = doctor._fetchable(None)
+        assert (found.status, found.detail, found.cure) == told
 
 
 def test_an_encoder_that_can_t_be_had_is_bad_and_told_in_one_line() -> None:
@@ -159,5 +210,31 @@ def test_a_shipped_suite_that_is_wrong_is_bad(
 
 def test_official_data_and_prompt_are_recognised(shared_data: Path) -> None:
     found = checks(shared_data)
-    assert of(found, "SubEM prompt").detail.startswith("official")
+    for benchmark in ("locomo", "factconsolidation", "longmemeval"):
+        assert of(found, f"{benchmark}-prompts").detail.startswith("official (sha256 agrees): ")
     assert of(found, "fc_mh_6k").detail.startswith("official (sha256 agrees)")
+
+
+def test_what_is_odd_in_locomo_is_listed(shared_data: Path) -> None:
+    found = list(doctor._conversations(shared_data))
+    assert [(check.status, check.what) for check in found] == [("ok", "locomo10.json")] * 5 + [
+        ("ok", "locomo/audit/errors.json")
+    ]
+    file, *odd, audit = (check.detail for check in found)
+    counts = "10 conversations, 5,882 turns, 1,986 questions"
+    assert file == f"official (sha256 agrees): locomo/locomo10.json in --engram-data; {counts}"
+    for told, counted in zip(odd, ["4 questions", "9 questions", "6 questions", "444 questions"], strict=True):
+        assert told.startswith(f"odd: {counted}")
+    assert audit.endswith("99 wrong answers, 57 wrong citations")
+
+
+def test_another_locomo_without_the_audit_is_noted(shared_data: Path, tmp_path: Path) -> None:
+    assert list(doctor._conversations(tmp_path)) == []
+    copy = tmp_path / "locomo" / "locomo10.json"
+    copy.parent.mkdir()
+    copy.write_bytes((shared_data / "locomo" / "locomo10.json").read_bytes() + b"\n")
+    file, *_, audit = doctor._conversations(tmp_path)
+    assert (file.status, file.cure) == ("note", "fetch the official file again")
+    assert file.detail.startswith("not official (its sha256 differs): ")
+    assert audit.status == "note"
+    assert "which answers of the key are wrong is not known" in audit.detail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from pytest_engram.suites import locations as data
 from pytest_engram.suites.base import NotRun
+from pytest_engram.suites.downloads import Download
 
 SPLIT = data.HubSplit("ai-hyz/MemoryAgentBench", "Conflict_Resolution")
 FILE = data.HubFile("somebody/some-data", "some_file.json")
@@ -20,9 +22,10 @@ RELATIVE = "memoryagentbench/Conflict_Resolution.json"
 
 @pytest.fixture(autouse=True)
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty Hugging Face cache, and a hub that counts as offline."""
+    """An empty Hugging Face cache, nothing fetched, and a hub that counts as offline."""
     from huggingface_hub import constants
 
+    monkeypatch.setenv("ENGRAM_CACHE", str(tmp_path / "kept"))
     cache = tmp_path / "hf" / "hub"
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -59,7 +62,37 @@ def write_json(folder: Path, text: str) -> Path:
     return folder
 
 
+class TestFolders:
+    def test_given_then_fetched_without_what_is_not_there(self, tmp_path: Path) -> None:
+        given, fetched = tmp_path / "given", tmp_path / "kept" / "fetched"
+        assert data.fetched() == fetched
+        assert data.folders(None) == data.folders(given) == []
+        fetched.mkdir(parents=True)
+        assert data.folders(None) == data.folders(given) == [fetched]
+        given.mkdir()
+        assert data.folders(given) == [given, fetched]
+
+    def test_every_file_by_folder_and_then_by_name(self, tmp_path: Path) -> None:
+        given, fetched = tmp_path / "given", tmp_path / "kept" / "fetched"
+        for folder, name in ((given, "b/2.py"), (fetched, "a.json"), (fetched, "b/1.py"), (fetched, "b/2.py")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("")
+        assert list(data.found(["b/*.py", "a.json", "c"], given)) == [
+            (given / "b/2.py", "b/2.py in --engram-data"),
+            (fetched / "b/1.py", "b/1.py in the fetched data"),
+            (fetched / "b/2.py", "b/2.py in the fetched data"),
+            (fetched / "a.json", "a.json in the fetched data"),
+        ]
+
+
 class TestLocate:
+    def test_fetched_comes_before_the_cache(self, tmp_path: Path, hub_cache: Path) -> None:
+        (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
+        data.fetched().mkdir(parents=True)
+        (data.fetched() / "some.json").write_text("fetched")
+        path, origin = data.locate("some.json", tmp_path, FILE)
+        assert (path.read_text(), origin) == ("fetched", "some.json in the fetched data")
+
     def test_folder_comes_first(self, tmp_path: Path, hub_cache: Path) -> None:
         (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
         (tmp_path / "some.json").write_text("own")
@@ -114,15 +147,25 @@ class TestReasons:
         with pytest.raises(NotRun) as told:
             data.locate(["a/b.json", "a/c.json"], tmp_path, FILE)
         assert str(told.value) == (
-            "no a/b.json or a/c.json in --engram-data; somebody/some-data (some_file.json) not in the Hugging Face "
-            "cache; HF_HUB_OFFLINE is set, so the hub was not asked. Cure: give --engram-data DIR with DIR/a/b.json, "
-            "or run once where the Hugging Face hub can be reached"
+            "no a/b.json or a/c.json in --engram-data or fetched; somebody/some-data (some_file.json) not in the "
+            "Hugging Face cache; HF_HUB_OFFLINE is set, so the hub was not asked. Cure: give --engram-data DIR with "
+            "DIR/a/b.json, or run once where the Hugging Face hub can be reached"
         )
 
     def test_file_that_is_not_on_the_hub(self) -> None:
         with pytest.raises(NotRun) as told:
             data.locate("prompts.json", None)
-        assert str(told.value) == ("no --engram-data given. Cure: give --engram-data DIR with DIR/prompts.json")
+        assert str(told.value) == (
+            "no --engram-data given, nothing fetched. Cure: give --engram-data DIR with DIR/prompts.json"
+        )
+
+    def test_what_can_be_fetched_is_named_in_the_cure(self, tmp_path: Path) -> None:
+        with pytest.raises(NotRun) as told:
+            data.rows(RELATIVE, tmp_path, SPLIT)
+        assert str(told.value).endswith(
+            f"Cure: `engram fetch factconsolidation`, or give --engram-data DIR with DIR/{RELATIVE}, "
+            "or run once where the Hugging Face hub can be reached"
+        )
 
     def test_unreachable_hub_is_asked_once_and_fails_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With a resolver that knows no name: what an offline machine has."""
@@ -161,11 +204,70 @@ class TestReasons:
         assert "/secret" not in str(told.value)
 
 
+class TestWhence:
+    DOWNLOAD = Download(
+        "n",
+        "about",
+        "a/b.py",
+        "hub",
+        "somebody/some-data",
+        "c" * 40,
+        "some_file.json",
+        1,
+        "0" * 64,
+        "MIT",
+        ("a/b.json",),
+    )
+
+    def test_a_folder_before_the_cache_and_nowhere_is_none(self, tmp_path: Path, hub_cache: Path) -> None:
+        assert data.whence(self.DOWNLOAD, tmp_path) is None
+        (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
+        assert data.whence(self.DOWNLOAD, tmp_path) == f"{FILE} in the Hugging Face cache"
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "b.json").write_text("the same in another form")
+        assert data.whence(self.DOWNLOAD, tmp_path) == "a/b.json in --engram-data"
+
+    def test_what_is_not_on_the_hub_is_not_looked_for_there(self, hub_cache: Path) -> None:
+        (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
+        assert data.whence(dataclasses.replace(self.DOWNLOAD, site="github"), None) is None
+
+    def test_altered_goes_by_the_sha256_of_the_file_that_is_pinned(self, tmp_path: Path, hub_cache: Path) -> None:
+        # FIPS 180-2's example.
+        pinned = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        download = dataclasses.replace(self.DOWNLOAD, size=3, sha256=pinned)
+        assert not data.altered(download, tmp_path)  # nothing is here
+        cached = snapshot(hub_cache, FILE.repo, "abc") / FILE.filename
+        cached.write_text("abc")
+        assert not data.altered(download, tmp_path)
+        cached.write_text("ab")
+        assert data.altered(download, tmp_path)
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "b.json").write_text("the same in another form")
+        assert not data.altered(download, tmp_path)
+        (tmp_path / "a" / "b.py").write_text("abd")
+        assert data.altered(download, tmp_path)
+
+
 class TestRows:
     def test_json_in_the_folder(self, tmp_path: Path, hub_cache: Path) -> None:
         write_parquet(snapshot(hub_cache, SPLIT.repo, "abc"), [{"context": "other"}])
         found = data.rows(RELATIVE, write_json(tmp_path, json.dumps(ROWS)), SPLIT)
         assert found == data.Rows(ROWS, f"{RELATIVE} in --engram-data")
+
+    @pytest.mark.parametrize("shards", [1, 2])
+    def test_the_hub_s_own_files_in_a_folder(self, hub_cache: Path, shards: int) -> None:
+        """Which is what `engram fetch factconsolidation` puts there."""
+        rows = [dict(ROWS[0], number=n) for n in range(2)]
+        write_parquet(data.fetched(), rows, shards)
+        (data.fetched() / "data").rename(data.fetched() / "memoryagentbench")
+        first = f"memoryagentbench/{SPLIT.split}-00000-of-0000{shards}.parquet"
+        assert data.rows(RELATIVE, None, SPLIT) == data.Rows(rows, f"{first} in the fetched data")
+
+    def test_damaged_file_in_a_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "memoryagentbench").mkdir()
+        (tmp_path / "memoryagentbench" / f"{SPLIT.split}-00000-of-00001.parquet").write_bytes(b"PAR1 cut short")
+        with pytest.raises(NotRun, match=r"00001.parquet in --engram-data can't be read .*; delete it there"):
+            data.rows(RELATIVE, tmp_path, SPLIT)
 
     def test_byte_order_mark(self, tmp_path: Path) -> None:
         assert data.rows(RELATIVE, write_json(tmp_path, "\ufeff[]"), SPLIT).rows == []
