@@ -9,8 +9,12 @@ SOURCES = {
     "demo_fc": "pytest_engram.suites.demo_fc",
     "demo_sessions": "pytest_engram.suites.demo_sessions",
     "factconsolidation": "pytest_engram.suites.factconsolidation",
+    "locomo": "pytest_engram.suites.locomo.source",
     "longmemeval": "pytest_engram.suites.longmemeval.source",
 }
+
+
+FULL = "full"  # the folder of the shipped suites that are too long to run unless they are asked for
 
 
 def shipped_cases() -> Path:

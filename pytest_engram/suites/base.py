@@ -115,7 +115,6 @@ class Suite:
         haystacks: what they are asked over.
         asks: how a question is asked: a name of `pytest_engram.asking.procedures`.
         settings: what that way of asking needs to know, as JSON.
-        reads: whether a reader answers from what was recalled.
         not_run: why the data can't be had, else None.
         source: the data source, which knows how a benchmark parts texts and breaks ties.
         place: where a source's own haystacks lie, as JSON; None: they are lists, and are handed over as such.
@@ -130,7 +129,6 @@ class Suite:
     kind: Kind = "pilot"
     asks: str = "search"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    reads: bool = False
     not_run: str | None = None
     source: str | None = None
     place: Mapping[str, Any] | None = None
@@ -159,6 +157,30 @@ class Suite:
         return [entry.text for key in keys for entry in self.haystack(key)[:1]]
 
 
+class Version(NamedTuple):
+    """One thing that was said of a subject and relation: the entry that says it, and the value that it gives."""
+
+    id: str
+    value: str
+
+
+class Hop(NamedTuple):
+    """One fact that a question needs: what was said of it last, and what that took the place of.
+
+    `valid` has several versions where the last value was said more than once.
+    """
+
+    valid: tuple[Version, ...]
+    superseded: tuple[Version, ...] = ()
+
+    @classmethod
+    def of(cls, told: Sequence[Version]) -> Hop:
+        """Of everything that was said of one subject and relation, oldest first: the last value is the valid one."""
+        last = told[-1].value
+        valid = [version for version in told if version.value == last]
+        return cls(tuple(valid), tuple(version for version in told if version.value != last))
+
+
 @dataclass(slots=True)
 class Gold:
     """What is right for one question.
@@ -170,6 +192,14 @@ class Gold:
         shown: what a person is shown as the right answer.
         ceiling: whether any entry of the haystack answers; None where that means nothing.
         fields: further fields of its line in the run log.
+        cluster: what it was drawn with: questions of one cluster are not independent. None: it was drawn by itself.
+        group: the benchmark's category, which has rows of its own in tables.
+        disputed: why the benchmark's own answer is wrong, where somebody found out. Figures then stand twice.
+        prompt: what the official prompts of a reader or a judge ask for beside question and answers, such as a date.
+        superseded: values that the valid answer took the place of.
+        hops: the facts that the question needs, in the order in which one leads to the next; the last one's value is
+            the answer. Empty where they are not known.
+        left_out: why the question is left out of the means of a metric, by the metric's name without depth.
         detail: what only the judge of this kind of suite understands.
     """
 
@@ -179,6 +209,13 @@ class Gold:
     shown: Sequence[str] = ()
     ceiling: bool | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str | None = None
+    group: str | None = None
+    disputed: str | None = None
+    prompt: Mapping[str, Any] = field(default_factory=dict)
+    superseded: tuple[str, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     detail: Any = None
 
 
@@ -190,12 +227,18 @@ class Key:
         metrics: names of the metrics; the first one decides HIT (1.0) or MISS.
         judged_by: which of the judges in `pytest_engram.judging.scoring` measures what no metric by name does.
         family: of micro-tests.
+        cluster: what the clusters of its questions are, such as "conversation"; None: there are none.
+        prompts: whose official prompts readers and judges are asked with: a benchmark of `reading.officials`.
+        shareable: whether its licence lets everybody pass its texts on, so that any report may hold them.
         not_run: why the data can't be had, else None.
     """
 
     kind: Kind = "pilot"
     family: str | None = None
     judged_by: str | None = None
+    cluster: str | None = None
+    prompts: str | None = None
+    shareable: bool = True
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from pytest_engram.suites import facts
-from pytest_engram.suites.base import Loaded, NotRun
+from pytest_engram.suites.base import Hop, Loaded, NotRun, Version
 from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, digest, missing
 
 __all__ = ["Spec", "generate", "load", "missing"]
@@ -127,11 +127,19 @@ def generate(seed: int) -> FactRow:
     for one in rng.sample(told, CONTRADICTED):
         one.values.append(_other(rng, names[one.relation.value], {one.subject, *one.values}))
     asked = [*_single_hop(rng, told), *_two_hop(rng, told)]
+    order = _tell(rng, told)
+    serials = _serials(order)
     questions = tuple(
-        FactQuestion(f"demo_fc_no{i}", text, (answer,), {"hops": hops, "contradicted": contradicted})
-        for i, (text, answer, hops, contradicted) in enumerate(asked)
+        FactQuestion(
+            f"demo_fc_no{i}",
+            text,
+            (chain[-1].values[-1],),
+            {"hops": len(chain), "contradicted": sum(not one.settled for one in chain)},
+            tuple(Hop.of(serials[id(one)]) for one in chain),
+        )
+        for i, (text, chain) in enumerate(asked)
     )
-    lines = [HEADING, *(f"{i}. {fact}" for i, fact in enumerate(_tell(rng, told)))]
+    lines = [HEADING, *(f"{i}. {fact}" for i, (_, fact) in enumerate(order))]
     return FactRow("demo_fc", "\n".join(lines) + "\n", questions, f"generated, seed {seed}")
 
 
@@ -139,15 +147,24 @@ def _other(rng: random.Random, among: list[str], excluded: set[str]) -> str:
     return rng.choice([name for name in among if name not in excluded])
 
 
-def _tell(rng: random.Random, told: list[_Told]) -> list[str]:
+def _tell(rng: random.Random, told: list[_Told]) -> list[tuple[_Told, str]]:
     """All facts in a random order that keeps a contradiction behind what it contradicts."""
     order = [one for one in told for _ in one.values]
     rng.shuffle(order)
     left = {id(one): iter(one.values) for one in told}
-    return [one.relation.fact.format(s=one.subject, v=next(left[id(one)])) for one in order]
+    return [(one, one.relation.fact.format(s=one.subject, v=next(left[id(one)]))) for one in order]
 
 
-_Asked = tuple[str, str, int, int]
+def _serials(order: list[tuple[_Told, str]]) -> dict[int, list[Version]]:
+    """Under which serial numbers each value was told, oldest first, by the identity of what was told."""
+    found: dict[int, list[Version]] = {}
+    for serial, (one, _) in enumerate(order):
+        versions = found.setdefault(id(one), [])
+        versions.append(Version(str(serial), one.values[len(versions)]))
+    return found
+
+
+_Asked = tuple[str, tuple[_Told, ...]]  # a question, and what it needs, the last of it the answer
 
 
 def _single_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
@@ -155,7 +172,7 @@ def _single_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
     contradicted = rng.sample([one for one in told if not one.settled], QUESTIONS - SETTLED)
     for one in [*settled, *contradicted]:
         phrase = one.relation.phrase.format(s=one.subject)
-        yield f"{_word(one.relation)} is {phrase}?", one.values[-1], 1, int(not one.settled)
+        yield f"{_word(one.relation)} is {phrase}?", (one,)
 
 
 def _two_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
@@ -173,8 +190,7 @@ def _two_hop(rng: random.Random, told: list[_Told]) -> Iterator[_Asked]:
     contradicted = [(a, b) for a, b in chains if not (a.settled and b.settled)]
     for first, second in [*rng.sample(settled, SETTLED), *rng.sample(contradicted, QUESTIONS - SETTLED)]:
         phrase = second.relation.phrase.format(s=first.relation.phrase.format(s=first.subject))
-        twice = (not first.settled) + (not second.settled)
-        yield f"{_word(second.relation)} is {phrase}?", second.values[-1], 2, twice
+        yield f"{_word(second.relation)} is {phrase}?", (first, second)
 
 
 def _word(relation: Relation) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from pytest_engram.memory import TrainingQuestion
-from pytest_engram.suites import facts, locations
+from pytest_engram.suites import chains, facts, locations
 from pytest_engram.suites.base import Loaded, NotRun
 from pytest_engram.suites.facts import FactQuestion, FactRow, FactSpec, missing, parse_facts
 
@@ -35,7 +35,15 @@ def load(spec: Spec, path: Path, data: Path | None) -> Loaded:
         NotRun: the row can't be had, or is not what it should be.
     """
     official = {"context_sha256": spec.context_sha256, "answers_sha256": spec.answers_sha256}
-    return facts.load(spec, path, find_row(spec.rows, data), **official)
+    row = find_row(spec.rows, data)
+    return facts.load(spec, path, row, chains.finder(parse_facts(row.context), hops(row.name)), **official)
+
+
+def hops(name: str) -> range:
+    """How many facts a question of a row may need: MemoryAgentBench's multi-hop questions are MQuAKE's, of 2 to 4."""
+    if "_sh_" in name:
+        return range(1, 2)
+    return range(2, 5) if "_mh_" in name else range(1, 5)
 
 
 def training(name: str, data: Path | None) -> list[TrainingQuestion]:

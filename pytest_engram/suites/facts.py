@@ -10,22 +10,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from pytest_engram.basics.texts import normalise
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Key, Lists, Loaded, Question, Suite, absent, parse_metric
+from pytest_engram.suites.base import Gold, Hop, Key, Lists, Loaded, Question, Suite, absent, parse_metric
 from pytest_engram.suites.fingerprints import fingerprint
 
 LICENCE = "MIT"
 
 _FACT = re.compile(r"([0-9]+)\.(?:\s|$)")
 _NUMBER = re.compile(r"_no([0-9]+)$")
+# A name, and whether it stands without a depth.
+_METRICS = {("answer", False), ("resolved", False), ("subem", True), ("judged", True)}
 
 
 class PilotQuestion(BaseModel):
@@ -54,8 +57,10 @@ class FactSpec(BaseModel):
         others = (info.context or {}).get("metrics", ())
         for name in names:
             kind, depth = parse_metric(name)
-            if kind not in others and (kind, depth is None) not in {("answer", False), ("subem", True)}:
-                raise ValueError(f"{name!r} can't be measured on these questions; known are answer@N and subem")
+            if kind not in others and (kind, depth is None) not in _METRICS:
+                raise ValueError(
+                    f"{name!r} can't be measured on these questions; known are answer@N, resolved@N, subem and judged"
+                )
         return names
 
     @field_validator("questions")
@@ -70,12 +75,32 @@ class FactSpec(BaseModel):
 
 
 class FactQuestion(NamedTuple):
-    """One question of a row. `fields` go into the run log."""
+    """One question of a row. `fields` go into the run log; `hops` are given where the row's maker knows them."""
 
     id: str
     text: str
     answers: tuple[str, ...]
     fields: dict[str, Any]
+    hops: tuple[Hop, ...] = ()
+
+
+class Unknown(Exception):
+    """Which facts a question needs can't be told. The message is the reason."""
+
+
+Trace: TypeAlias = Callable[[FactQuestion], tuple[Hop, ...]]
+"""Finds the facts that a question needs; raises `Unknown`."""
+
+
+def given(question: FactQuestion) -> tuple[Hop, ...]:
+    """The hops that a question brings.
+
+    Raises:
+        Unknown: it brings none.
+    """
+    if not question.hops:
+        raise Unknown("which facts the question needs is not told")
+    return question.hops
 
 
 class FactRow(NamedTuple):
@@ -126,6 +151,7 @@ def load(
     spec: FactSpec,
     path: Path,
     row: FactRow,
+    trace: Trace = given,
     *,
     context_sha256: str | None = None,
     answers_sha256: str | None = None,
@@ -136,11 +162,12 @@ def load(
         spec: the suite file.
         path: where it stands.
         row: the facts and questions.
+        trace: finds the facts that a question needs.
         context_sha256: of the official context, where the source has one.
         answers_sha256: of the official answers.
     """
     facts = parse_facts(row.context)
-    key = FactKey(spec, path, row, facts, context_sha256, answers_sha256)
+    key = FactKey(spec, path, row, facts, trace, (context_sha256, answers_sha256))
     haystack = f"facts-{digest(row.context)[:16]}"
     questions = [_question(committed, haystack, key) for committed in spec.questions]
     return Loaded(Suite(spec.name, path, questions, Lists({haystack: facts}), source=spec.source), key)
@@ -168,14 +195,16 @@ def _question(committed: PilotQuestion, haystack: str, key: FactKey) -> Question
 class FactKey(Key):
     """The accepted answers of a row's questions."""
 
+    prompts = "factconsolidation"
+
     def __init__(
         self,
         spec: FactSpec,
         path: Path,
         row: FactRow,
         facts: Sequence[Entry],
-        context_sha256: str | None,
-        answers_sha256: str | None,
+        trace: Trace,
+        official: tuple[str | None, str | None],
     ) -> None:
         super().__init__(spec.name, path, spec.metrics, {})
         self._found: dict[str, Gold] = {}
@@ -185,7 +214,8 @@ class FactKey(Key):
         self._source = spec.source
         self._row = row
         self._facts = facts
-        self._official = (context_sha256, answers_sha256)
+        self._trace = trace
+        self._official = official
         self._normalised: dict[str, str] = {}
         for committed in spec.questions:
             if committed.id not in self.held:
@@ -217,7 +247,24 @@ class FactKey(Key):
         wanted = [answer for answer in map(normalise, held.answers) if answer]
         texts = self._normalised.items()
         relevant = frozenset(id_ for id_, text in texts if any(answer in text for answer in wanted))
-        return Gold(held.answers, relevant, shown=held.answers, ceiling=bool(relevant), fields=held.fields)
+        gold = Gold(held.answers, relevant, shown=held.answers, ceiling=bool(relevant), fields=held.fields)
+        try:
+            gold.hops = self._trace(held)
+        except Unknown as reason:
+            gold.left_out = {"resolved": str(reason)}
+            return gold
+        gold.superseded = tuple(dict.fromkeys(version.value for version in gold.hops[-1].superseded))
+        return gold
+
+    def _unresolved(self) -> list[str]:
+        """A sentence for each reason why `resolved@N` leaves questions out, where the suite asks for it."""
+        if not any(parse_metric(name)[0] == "resolved" for name in self.metrics):
+            return []
+        reasons = Counter(self.gold(id_).left_out.get("resolved") for id_ in self._committed)
+        return [
+            f"{count} of {len(self._committed)} questions are left out of resolved@N: {reason}"
+            for reason, count in sorted((reason, count) for reason, count in reasons.items() if reason)
+        ]
 
     def describe(self) -> dict[str, Any]:
         """Source, row, origin, the context's sha256, whether all of it is the official data, counts and notes."""
@@ -237,5 +284,5 @@ class FactKey(Key):
             "context_sha256": digest(self._row.context),
             "official": None if context_sha256 is None else not notes,
             "entries": len(self._facts),
-            "notes": notes,
+            "notes": [*notes, *self._unresolved()],
         }

@@ -16,7 +16,7 @@ from pytest_engram.basics.cache import kept_file
 from pytest_engram.memory import Entry
 from pytest_engram.suites.base import Lists, Question, Source, Suite, SuiteError
 
-_PLAIN = ("name", "kind", "asks", "reads", "not_run", "source")
+_PLAIN = ("name", "kind", "asks", "not_run", "source")
 
 
 def write(suite: Suite, folder: Path) -> str:

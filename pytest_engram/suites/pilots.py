@@ -1,15 +1,19 @@
-"""The committed pilot sets: which questions are scored, and the command that wrote the files of numbered facts.
+"""The committed pilot sets: which questions are scored, and the command that wrote their files.
 
     python -m pytest_engram.suites.pilots DATA CASES
 
-writes `fc_*.yaml` and `demo_fc.yaml` into the folder CASES, from `memoryagentbench/Conflict_Resolution.json` in the
-folder DATA. A pilot file holds ids and fingerprints, never a question's text.
+writes `fc_*.yaml`, `demo_fc.yaml`, `lme_s.yaml` and `locomo.yaml` into the folder CASES, from
+`memoryagentbench/Conflict_Resolution.json`, `longmemeval/question_ids.json` and `locomo/locomo10.json` in the folder
+DATA. A pilot file holds ids and fingerprints, never a question's text.
 """
 
 from __future__ import annotations
 
+import json
+import random
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +21,9 @@ from pytest_engram.suites import files
 from pytest_engram.suites.base import SuiteError
 from pytest_engram.suites.fingerprints import Scored, fingerprint
 
-DEMO_SEED = 20261008
+SEED = 20261008
+_NEXT_LINE = "\n"
+METRICS = "[answer@10, resolved@10, subem]"  # of numbered facts
 _HOPS = {"sh": "single-hop", "mh": "multi-hop"}
 
 
@@ -40,6 +46,8 @@ def _scored_in(path: Path) -> Iterator[Scored]:
     if data.get("engram") != "pilot":
         return
     questions = data.get("questions")
+    if questions == "all":  # which these are, the data alone tells: they are known once the suite is loaded
+        return
     if not isinstance(questions, list):
         raise SuiteError(path, lines[("questions",)], "questions", "must be a list of questions with `id` and `text`")
     for number, question in enumerate(questions):
@@ -52,15 +60,108 @@ def _scored_in(path: Path) -> Iterator[Scored]:
         yield Scored(str(data.get("name", path.stem)), question["id"], text)
 
 
-def pilot_files(data: Path) -> dict[str, str]:
-    """The text of each pilot file of numbered facts, by file name.
+def stratified(strata: Mapping[str, Sequence[str]], n: int, seed: int) -> list[str]:
+    """A seeded sample in which every stratum has its share, sorted.
+
+    A stratum gets the whole part of its proportional share; what is then left of `n` goes one each to the largest
+    remainders, among equals to the one whose name comes first (Hamilton's method). Stratum by stratum, in the order
+    of their names, `random.Random(seed)` samples from the sorted ids.
 
     Args:
-        data: a folder with `memoryagentbench/Conflict_Resolution.json`.
+        strata: the ids of each.
+        n: how many are drawn, from 0 to as many as there are.
+        seed: of the sample.
 
     Raises:
-        NotRun: a row is missing there.
+        ValueError: there are fewer than `n`.
     """
+    total = sum(map(len, strata.values()))
+    if not 0 <= n <= total:
+        raise ValueError(f"{n} of {total} ids can't be drawn")
+    names = sorted(strata)
+    shares = {name: divmod(n * len(strata[name]), total) if total else (0, 0) for name in names}
+    left = n - sum(whole for whole, _ in shares.values())
+    topped = sorted(names, key=lambda name: -shares[name][1])[:left]  # stable: among equals the first name
+    draw = random.Random(seed)
+    drawn: list[str] = []
+    for name in names:
+        drawn += draw.sample(sorted(strata[name]), shares[name][0] + (name in topped))
+    return sorted(drawn)
+
+
+def pilot_files(data: Path) -> dict[str, str]:
+    """The text of each pilot file that is drawn or listed from data, by file name.
+
+    Args:
+        data: a folder with the files that the module's docstring names.
+
+    Raises:
+        NotRun: one, or a row in it, is missing there.
+    """
+    return _fact_files(data) | {"lme_s.yaml": _longmemeval(data), "locomo.yaml": _locomo(data)}
+
+
+def _longmemeval(data: Path) -> str:
+    from pytest_engram.suites import locations
+    from pytest_engram.suites.longmemeval.protocol import KS, MEASURES
+
+    path, _ = locations.locate("longmemeval/question_ids.json", data)
+    strata: dict[str, list[str]] = defaultdict(list)
+    for question in json.loads(path.read_text(encoding="utf-8"))["questions"]:
+        abstains = ", abstains" if "_abs" in question["question_id"] else ""
+        strata[question["question_type"] + abstains].append(question["question_id"])
+    cuts = sorted(KS, key=lambda k: (k not in (5, 10), k))  # what is decided by, and quoted, comes first
+    metrics = [f"{measure}@{k}" for k in cuts for measure in MEASURES]
+    fields = {
+        "name": "lme_s",
+        "source": "longmemeval",
+        "split": "s",
+        "release": "cleaned",
+        "granularity": "session",
+        "metrics": "".join(f"\n  - {name}" for name in [*metrics, "judged"]),
+        "drawn": _drawn(100, "question type x abstention", "the 500 question ids"),
+    }
+    about = [
+        "LongMemEval_S, cleaned: 100 of its 500 questions over 48 sessions each, by the official retrieval protocol.",
+        "Source: LongMemEval (Wu et al., ICLR 2025), dataset xiaowu0162/longmemeval-cleaned; MIT licence. Questions",
+        "that abstain (6), and those whose evidence no user turn holds (11 about what the assistant said), are drawn",
+        "too, and left out of the retrieval means as the official scripts do: 83 are scored there.",
+        "No text is committed: neither of questions nor of sessions.",
+    ]
+    return _yaml(about, fields, dict.fromkeys(stratified(strata, 100, SEED)))
+
+
+def _locomo(data: Path) -> str:
+    from pytest_engram.suites.locomo import source
+    from pytest_engram.suites.locomo.protocol import CATEGORIES
+
+    asked = {question.id: question for c in source.find(data).conversations for question in c.questions}
+    strata: dict[str, list[str]] = defaultdict(list)
+    for id_, question in asked.items():
+        strata[CATEGORIES[question.category]].append(id_)
+    chosen = set(stratified(strata, 300, SEED))
+    fields = {
+        "name": "locomo",
+        "source": "locomo",
+        "granularity": "turn",
+        "metrics": "[recall@10, recall@5, f1, judged]",
+        "data_sha256": source.OFFICIAL,
+        "drawn": _drawn(300, "category", f"the {len(asked):,} question ids"),
+    }
+    about = [
+        "LoCoMo: 300 of its 1,986 questions, each over its own of ten conversations, turn by turn. Every category has",
+        "its share, adversarial ones too. All of them are in cases/full/locomo.yaml.",
+        "Source: LoCoMo (Maharana et al., ACL 2024), snap-research/locomo, data/locomo10.json; CC BY-NC 4.0. Nothing",
+        "of it is part of this package.",
+    ]
+    return _yaml(about, fields, {id_: question.query for id_, question in asked.items() if id_ in chosen})
+
+
+def _drawn(n: int, by: str, ids: str) -> str:
+    return f'"stratified(ids by {by}, {n}, seed {SEED}) of pytest_engram.suites.pilots, ids being {ids}"'
+
+
+def _fact_files(data: Path) -> dict[str, str]:
     from pytest_engram.suites import demo_fc, factconsolidation
     from pytest_engram.suites.facts import answers_digest, digest
 
@@ -72,7 +173,7 @@ def pilot_files(data: Path) -> dict[str, str]:
                 "name": f"fc_{hops}_{size}",
                 "source": "factconsolidation",
                 "rows": row.name,
-                "metrics": "[answer@10, subem]",
+                "metrics": METRICS,
                 "context_sha256": digest(row.context),
                 "answers_sha256": answers_digest(question.answers for question in row.questions),
             }
@@ -83,12 +184,12 @@ def pilot_files(data: Path) -> dict[str, str]:
                 "of the official data.",
             ]
             texts[f"fc_{hops}_{size}.yaml"] = _yaml(about, fields, {q.id: q.text for q in row.questions})
-    row = demo_fc.generate(DEMO_SEED)
+    row = demo_fc.generate(SEED)
     fields = {
         "name": "demo_fc",
         "source": "demo_fc",
-        "seed": str(DEMO_SEED),
-        "metrics": "[answer@10, subem]",
+        "seed": str(SEED),
+        "metrics": METRICS,
         "context_sha256": digest(row.context),
     }
     about = [
@@ -100,12 +201,18 @@ def pilot_files(data: Path) -> dict[str, str]:
     return texts
 
 
-def _yaml(about: Iterable[str], fields: Mapping[str, str], questions: Mapping[str, str]) -> str:
+def _yaml(about: Iterable[str], fields: Mapping[str, str], questions: Mapping[str, str | None]) -> str:
+    """A pilot file; a question without a text is committed by its id alone."""
     lines = [f"# {line}" for line in about]
-    lines += ["# Written by `python -m pytest_engram.suites.pilots`. A question's text is given by its fingerprint:"]
-    lines += ["# the first 16 hex digits of the sha256 of the normalised text."]
-    lines += ["engram: pilot", *(f"{key}: {value}" for key, value in fields.items()), "questions:"]
-    lines += [f'  - {{id: {id_}, text: "{fingerprint(text)}"}}' for id_, text in questions.items()]
+    lines += ["# Written by `python -m pytest_engram.suites.pilots`."]
+    if None not in questions.values():
+        lines[-1] += " A question's text is given by its fingerprint:"
+        lines += ["# the first 16 hex digits of the sha256 of the normalised text."]
+    lines += ["engram: pilot"]
+    lines += [f"{key}:{'' if value.startswith(_NEXT_LINE) else ' '}{value}" for key, value in fields.items()]
+    lines += ["questions:"]
+    for id_, text in questions.items():
+        lines.append(f'  - {{id: "{id_}"}}' if text is None else f'  - {{id: {id_}, text: "{fingerprint(text)}"}}')
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_engram.basics.texts import normalise
 from pytest_engram.judging.metrics import answer_at
-from pytest_engram.suites import demo_fc, factconsolidation, facts, files, pilots
+from pytest_engram.suites import chains, demo_fc, factconsolidation, facts, files, pilots
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.fingerprints import fingerprint
 
@@ -77,7 +78,7 @@ class TestCommitted:
             factconsolidation.find_row(f"factconsolidation_sh_{size}", shared_data).context for size in ("6k", "262k")
         )
         words = set(re.findall(r"\w+", official.lower()))
-        names = {name for _, subject in told(demo_fc.generate(pilots.DEMO_SEED)) for name in subject.split()}
+        names = {name for _, subject in told(demo_fc.generate(pilots.SEED)) for name in subject.split()}
         ordinary = {"Letters", "of", "Winter", "Return", "Songs", "Works", "Freight", "Instruments", "Mills"}
         assert {name for name in names - ordinary if name.lower() in words} == set()
 
@@ -102,6 +103,54 @@ class TestGenerated:
 
     @settings(max_examples=10, deadline=None)
     @given(SEEDS)
+    def test_hops_are_the_facts_behind_the_question(self, seed: int) -> None:
+        """Read back from the context: whom each fact is about, and what of the same was told before."""
+        row = demo_fc.generate(seed)
+        texts = {entry.id: entry.text.split(". ", 1)[1] for entry in facts.parse_facts(row.context)}
+        values = told(row)
+        for question in row.questions:
+            phrase = before = ""
+            for hop in question.hops:
+                (valid,) = hop.valid
+                (relation, subject) = next(
+                    (relation, subject)
+                    for (relation, subject), said in values.items()
+                    if texts[valid.id] == relation.fact.format(s=subject, v=said[-1])
+                )
+                assert before in {"", subject}
+                assert [*(old.value for old in hop.superseded), valid.value] == values[relation, subject]
+                for old in hop.superseded:
+                    assert texts[old.id] == relation.fact.format(s=subject, v=old.value)
+                    assert int(old.id) < int(valid.id)
+                phrase = relation.phrase.format(s=phrase or subject)
+                before = valid.value
+            assert question.text.split(" is ", 1)[1] == f"{phrase}?"
+            assert (before,) == question.answers
+            assert question.fields["hops"] == len(question.hops)
+            assert question.fields["contradicted"] == sum(bool(hop.superseded) for hop in question.hops)
+
+    @pytest.mark.parametrize("seed", [pilots.SEED, 1, 2])
+    def test_chains_that_are_found_without_the_generator_are_its_own(self, seed: int) -> None:
+        row = demo_fc.generate(seed)
+        told = facts.parse_facts(row.context)
+        found = []
+        for question in row.questions:
+            hops = len(question.hops)
+            with suppress(facts.Unknown):
+                found.append(chains.finder(told, range(hops, hops + 1))(question._replace(hops=())) == question.hops)
+        assert len(found) > 65
+        assert all(found)
+
+    def test_the_key_has_hops_and_what_they_superseded(self, spec: demo_fc.Spec) -> None:
+        one = Both(*demo_fc.load(spec, PILOT, None))
+        for question, generated in zip(one.questions, demo_fc.generate(pilots.SEED).questions, strict=True):
+            gold = one.gold(question)
+            assert gold.hops == generated.hops
+            assert gold.superseded == tuple(old.value for old in generated.hops[-1].superseded)
+        assert sum(bool(one.gold(question).superseded) for question in one.questions[:40]) == 30
+
+    @settings(max_examples=10, deadline=None)
+    @given(SEEDS)
     def test_an_answer_is_found_in_no_other_name(self, seed: int) -> None:
         row = demo_fc.generate(seed)
         names = {name for (_, subject), v in told(row).items() for name in (subject, *v)}
@@ -113,11 +162,11 @@ class TestGenerated:
         assert demo_fc.generate(1).context != demo_fc.generate(2).context
 
     def test_contradicted_questions(self) -> None:
-        asked = demo_fc.generate(pilots.DEMO_SEED).questions
+        asked = demo_fc.generate(pilots.SEED).questions
         assert sum(q.fields["contradicted"] > 0 for q in asked) == 60
 
     def test_stale_fact_does_not_answer(self) -> None:
-        row = demo_fc.generate(pilots.DEMO_SEED)
+        row = demo_fc.generate(pilots.SEED)
         for question in row.questions[10:40]:
             texts = [entry.text for entry in facts.parse_facts(row.context)]
             asked = question.text.removesuffix("?").split(" is ", 1)[1]

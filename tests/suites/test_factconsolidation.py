@@ -90,7 +90,8 @@ class TestOfficialData:
         for one in (single, multi):
             about = one.describe()
             assert (about["entries"], about["context_sha256"], about["official"]) == (entries, sha256, True)
-            assert about["notes"] == []
+            # Which questions these are, and why, stands in test_chains.py.
+            assert [note for note in about["notes"] if "left out of resolved@N" not in note] == []
             assert len(one.questions) == 100
             assert all(one.gold(question).ceiling for question in one.questions)
         keys = {question.haystack for one in (single, multi) for question in one.questions}

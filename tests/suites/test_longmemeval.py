@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -337,19 +338,72 @@ def test_a_file_that_is_not_utf8_is_told(tmp_path: Path) -> None:
         store.prepare(file, "x.json")
 
 
-@pytest.mark.parametrize(
-    ("date", "seconds"),
-    [
-        ("1970/01/01 (Thu) 00:01", 60.0),
-        ("2023/05/20 (Sat) 02:21", 1_684_549_260.0),  # date -u -d '2023-05-20 02:21' +%s
-        ("2023-05-20T02:21:00", 1_684_549_260.0),
-        ("2023/05/20", 1_684_540_800.0),
-        ("2023/02/30 (Thu) 02:21", None),
-        ("yesterday", None),
-    ],
-)
-def test_dates(date: str, seconds: float | None) -> None:
-    assert parse.seconds(date) == seconds
+# A damaged history measures nothing
+
+DAMAGED = [
+    (question({}), "its haystack is empty"),
+    (question({"answer_a": EVIDENCE}, haystack_dates=[]), "its lists of ids (1), dates (0) and sessions (1) differ"),
+    (question({"answer_a": EVIDENCE}, haystack_sessions=[]), "its lists of ids (1), dates (1) and sessions (0) differ"),
+    (
+        question({"answer_a": EVIDENCE, "b": []}, haystack_dates=["2023/05/01", "2023/05/02", "2023/05/03"]),
+        "its lists of ids (2), dates (3) and sessions (2) differ",
+    ),
+    (question({"answer_a": EVIDENCE}, haystack_dates=[None]), "1 of its 1 dates are missing"),
+    (question({"answer_a": EVIDENCE, "b": []}, haystack_dates=["2023/05/01", " "]), "1 of its 2 dates are missing"),
+    ({k: v for k, v in question({"a": EVIDENCE}).items() if k != "haystack_dates"}, "its lists of ids (1), dates (0)"),
+]
+
+
+@pytest.mark.parametrize(("raw", "problem"), DAMAGED)
+def test_a_damaged_history_is_not_run_with_the_reason(tmp_path: Path, raw: dict[str, Any], problem: str) -> None:
+    whole = question({"answer_b": EVIDENCE}, question_id="q2")
+    made = suite(tmp_path, [raw, whole])
+    told = made.questions[0].not_run
+    assert told is not None
+    assert told.startswith(f"longmemeval_s_cleaned.json has a damaged history of this question: {problem}")
+    assert told.endswith("Cure: fetch the official file again")
+    line = made.unasked(made.questions[0])
+    assert (line.status, line.reason, line.metrics.get("recall_any@5")) == ("not run", told, None)
+    assert made.questions[1].not_run is None
+    described = made.describe()
+    assert described["notes"][1] == "1 of 2 questions have a damaged history and are not run"
+    assert described["scored"] == 1
+    assert made.texts() == (["one two"], ["where is the cat"])
+
+
+def test_a_history_in_which_the_user_says_nothing_has_no_turns_to_be_asked_over(tmp_path: Path) -> None:
+    raw = question({"a": [turn("assistant", "x")], "b": []})
+    assert suite(tmp_path, [raw]).questions[0].not_run is None
+    assert "the user says nothing in it" in str(suite(tmp_path, [raw], "turn").questions[0].not_run)
+
+
+def test_dates_that_can_t_be_read_stand_at_the_one_before_and_are_noted(tmp_path: Path) -> None:
+    said = {name: [turn("user", name, has_answer=True)] for name in "abcd"}
+    dates = ["?", "2023-05-20T01:00+09:00", "32 May", "2023-05-19T10:00+00:00"]
+    made = suite(tmp_path, [question(said, haystack_dates=dates), question(said, question_id="q2")])
+    # 01:00 in Tokyo is 16:00 of the day before in London, which is after 10:00.
+    assert [(e.text, e.time) for e in made.haystack("q1")] == [
+        ("d", 1_684_490_400.0),  # date -u -d '2023-05-19T10:00+00:00' +%s
+        ("a", 1_684_512_000.0),  # date -u -d '2023-05-20T01:00+09:00' +%s
+        ("b", 1_684_512_000.0),
+        ("c", 1_684_512_000.0),
+    ]
+    assert made.describe()["notes"][-1] == (
+        "2 of 8 sessions of 2 questions have a date that can't be read; they stand at the date before"
+    )
+
+
+def test_a_question_knows_what_its_official_prompts_ask_for(tmp_path: Path) -> None:
+    found = [
+        question({"answer_a": EVIDENCE}),
+        question({"answer_a": EVIDENCE}, question_id="q2_abs", question_date=None),
+    ]
+    made = suite(tmp_path, found, metrics=["recall_any@5", "judged", "f1", "subem"])
+    assert made.key.prompts == "longmemeval"
+    assert [made.gold(asked).prompt for asked in made.questions] == [
+        {"type": "multi-session", "date": "2023/06/01 (Thu) 09:00", "abstention": False},
+        {"type": "multi-session", "date": "", "abstention": True},
+    ]
 
 
 def test_entries_are_in_time_order_but_ties_of_bm25_in_the_official_one(tmp_path: Path) -> None:
@@ -392,7 +446,7 @@ def test_oddities(tmp_path: Path) -> None:
         "1 question, the first q4: haystack is not in the order of its dates",
         "1 question, the first q2: holds different sessions twice under one id",
         "1 question, the first q1: holds the same session twice under one id",
-        "1 question, the first q2: its lists of ids, dates and sessions differ in length: what all three have is taken",
+        "1 question, the first q2: its history is damaged: it is not run",
         "1 question, the first q2: names an answer session that its haystack lacks",
     ]
 
@@ -435,7 +489,7 @@ def test_datasets_opens_what_is_kept(tmp_path: Path, cache: Path) -> None:
     (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
     assert datasets.Dataset.from_file(str(folder / "gold.arrow"))["session"][0] == ["answer_a"]
     asked = datasets.Dataset.from_file(str(folder / "questions.arrow"))
-    assert (asked["id"][0], asked.column_names) == ("q1", ["id", "query", "rows", "times"])
+    assert (asked["id"][0], asked.column_names) == ("q1", ["id", "query", "rows", "times", "undated", "damage"])
 
 
 # Suites
@@ -461,7 +515,9 @@ def test_data_that_cannot_be_had_is_said_with_the_cure(tmp_path: Path, monkeypat
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     spec, path = shipped("lme_s")
     monkeypatch.setattr("pytest_engram.suites.locations._unreachable", lambda _: "the hub could not be reached")
-    with pytest.raises(NotRun, match=r"Cure: give --engram-data DIR with DIR/longmemeval/longmemeval_s_cleaned\.json"):
+    with pytest.raises(
+        NotRun, match=r"Cure: .*give --engram-data DIR with DIR/longmemeval/longmemeval_s_cleaned\.json"
+    ):
         longmemeval.load(spec, path, tmp_path)
     made = Both(*longmemeval.missing(spec, path, "the reason"))
     assert len(made.questions) == 100
@@ -528,10 +584,29 @@ def shipped(name: str) -> tuple[Any, Path]:
 
 def test_the_pilot_set_is_the_documented_draw(shared_data: Path) -> None:
     held = json.loads((shared_data / "longmemeval" / "question_ids.json").read_bytes())["questions"]
-    ids = [question["question_id"] for question in held]
+    types = {question["question_id"]: question["question_type"] for question in held}
     spec, _ = shipped("lme_s")
-    assert [q.id for q in spec.questions] == sorted(random.Random(20261008).sample(sorted(ids), 100))
-    assert spec.drawn.startswith("sorted(random.Random(20261008).sample(sorted(ids), 100))")
+    ids = [q.id for q in spec.questions]
+    strata: dict[str, list[str]] = {}
+    for id_, type_ in types.items():
+        strata.setdefault(type_ + ", abstains" * ("_abs" in id_), []).append(id_)
+    assert ids == pilots.stratified(strata, 100, 20261008)
+    assert spec.drawn.startswith("stratified(ids by question type x abstention, 100, seed 20261008)")
+    # By hand: 100 of 500 is a fifth; 97 whole parts, and one more for .8, and for two of the three remainders of .4.
+    expected = {
+        "knowledge-update": 15,  # of 72: 14.4
+        "knowledge-update, abstains": 1,  # of 6: 1.2
+        "multi-session": 24,  # of 121: 24.2
+        "multi-session, abstains": 3,  # of 12: 2.4
+        "single-session-assistant": 11,  # of 56: 11.2
+        "single-session-preference": 6,  # of 30: 6.0
+        "single-session-user": 13,  # of 64: 12.8
+        "single-session-user, abstains": 1,  # of 6: 1.2
+        "temporal-reasoning": 25,  # of 127: 25.4
+        "temporal-reasoning, abstains": 1,  # of 6: 1.2
+    }
+    assert Counter(types[id_] + ", abstains" * ("_abs" in id_) for id_ in ids) == expected
+    assert sum("_abs" in id_ for id_ in ids) == 6
 
 
 def test_the_pilot_sets_are_disjoint_from_what_the_methods_learn_from() -> None:

@@ -18,9 +18,8 @@ from scipy.stats import percentileofscore
 
 from pytest_engram.asking.procedures import percentile
 from pytest_engram.memory import Entry
-from pytest_engram.suites import demo_fc, facts
+from pytest_engram.suites import demo_fc, facts, relations
 from pytest_engram.suites.base import Key, Lists, Loaded, Question, Suite, SuiteError
-from pytest_engram.suites.microtests import relations
 
 CASES = Path(__file__).parents[2] / "cases"
 

@@ -132,6 +132,50 @@ SITES = PLAIN.replace("rule: majority-support", "family: sites\n    rule: same-e
 )
 
 
+def test_what_was_made_of_one_template_is_one_cluster(tmp_path: Path) -> None:
+    key = load(tmp_path, TWICE).key
+    assert key.cluster == "template"
+    assert {id_: key.gold(id_).cluster for id_ in key.questions()} == {
+        "home-mara-web0-backers1": "home 1",
+        "home-mara-web1-backers1": "home 1",
+        "home-ines-web0-backers1": "home 1",
+        "home-ines-web1-backers1": "home 1",
+        "home-otto-web0-backers1": "home 2",
+        "home-otto-web1-backers1": "home 2",
+        "work-web0-backers1": "work",
+        "work-web1-backers1": "work",
+    }
+
+
+TWICE = """\
+    engram: micro
+    name: moves
+    rule: majority-support
+    sweep: {web: [0, 1]}
+    cases:
+      - name: home
+        belief: "{name} lives in Lisbon."
+        web: ["{name} rents a flat."]
+        update: "{name} lives in Porto."
+        backers: ["{name} has a gym card."]
+        query: Where does {name} live?
+        slots: [{name: Mara}, {name: Ines}]
+      - name: home
+        belief: "{name} lives in Porto."
+        web: ["{name} has a gym card."]
+        update: "{name} lives in Lisbon."
+        backers: ["{name} rents a flat."]
+        query: Where does {name} live?
+        slots: [{name: Otto}]
+      - name: work
+        belief: Kai works for Acme.
+        web: [Kai wears a badge.]
+        update: Kai works for Umbra.
+        backers: [Kai drives a company car.]
+        query: Where does Kai work?
+"""
+
+
 def test_sites_compares_one_call_with_many(tmp_path: Path) -> None:
     suite = load(tmp_path, SITES)
     assert all(s.hit and s.metrics == {"correct": 1.0} and s.winner == "both" for s in run(suite, KeepsAll).values())

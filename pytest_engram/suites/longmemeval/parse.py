@@ -7,24 +7,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
+from pytest_engram.suites import dates
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.longmemeval.protocol import Granularity, Session, document_ids
 
 CHUNK = 1 << 24  # characters read at a time: a question of the largest release has six million
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?: \(\w+\))?(?: (\d{1,2}):(\d{2}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One question with its haystack. `session_ids`, `times` and `sessions` are of one length."""
+    """One question with its haystack. `session_ids`, `times` and `sessions` are of one length.
+
+    `date` is when it is asked, as the file has it, `undated` how many sessions have a date that can't be read, and
+    `damage` why its history measures nothing, if so.
+    """
 
     id: str
     type: str
@@ -34,6 +36,9 @@ class Record:
     session_ids: list[str]
     times: list[float]
     sessions: list[Session]
+    date: str = ""
+    undated: int = 0
+    damage: str | None = None
     oddities: frozenset[str] = frozenset()
 
     def documents(self, granularity: Granularity) -> list[str]:
@@ -120,22 +125,22 @@ def record(found: Any) -> Record:
     if not isinstance(found, dict):
         raise Misfit(f"must be a mapping, but is a {type(found).__name__}")
     id_ = _field(found, "question_id", str)
-    session_ids = _field(found, "haystack_session_ids", list)
-    dates = _field(found, "haystack_dates", list)
-    all_sessions = [
-        _session(session, f"haystack_sessions[{i}]")
-        for i, session in enumerate(_field(found, "haystack_sessions", list))
-    ]
-    odd = set()
-    if len({len(session_ids), len(dates), len(all_sessions)}) > 1:
-        odd.add("its lists of ids, dates and sessions differ in length: what all three have is taken")
-    # The official code walks the three lists side by side, and stops where the shortest ends.
-    size = min(len(session_ids), len(dates), len(all_sessions))
+    session_ids, raw_dates, raw_sessions = (
+        _field(found, f"haystack_{name}", list) if found.get(f"haystack_{name}") is not None else []
+        for name in ("session_ids", "dates", "sessions")
+    )
+    all_sessions = [_session(session, f"haystack_sessions[{i}]") for i, session in enumerate(raw_sessions)]
+    damage = _damage(session_ids, raw_dates, all_sessions)
+    odd = {"its history is damaged: it is not run"} if damage else set()
+    # What is there of a damaged history is kept, and nobody is asked over it.
+    size = min(len(session_ids), len(raw_dates), len(all_sessions))
     for i, session_id in enumerate(session_ids[:size]):
         if not isinstance(session_id, str):
             raise Misfit(f"haystack_session_ids[{i}] must be a str, but is a {type(session_id).__name__}")
     sessions = all_sessions[:size]
-    times = _times(dates[:size], odd)
+    times, undated = _times(raw_dates[:size])
+    if undated:
+        odd.add("has dates that can't be read: the date before is taken")
     answer = found.get("answer", "")
     odd |= _oddities(found, answer, session_ids[:size], sessions, times)
     return Record(
@@ -147,8 +152,23 @@ def record(found: Any) -> Record:
         session_ids=session_ids[:size],
         times=times,
         sessions=sessions,
+        date=str(found.get("question_date") or ""),
+        undated=undated,
+        damage=damage,
         oddities=frozenset(odd),
     )
+
+
+def _damage(session_ids: list[Any], given: list[Any], sessions: list[Session]) -> str | None:
+    """Why a history measures nothing. The official code would go on with the sessions that all three lists have."""
+    if not sessions and not session_ids:
+        return "its haystack is empty"
+    if len({len(session_ids), len(given), len(sessions)}) > 1:
+        counts = f"ids ({len(session_ids)}), dates ({len(given)}) and sessions ({len(sessions)})"
+        return f"its lists of {counts} differ in length"
+    if missing := sum(not isinstance(date, str) or not date.strip() for date in given):
+        return f"{missing} of its {len(given)} dates are missing"
+    return None
 
 
 def _field(found: dict[str, Any], name: str, kind: type) -> Any:
@@ -174,28 +194,15 @@ def _session(turns: Any, where: str) -> Session:
     return Session(texts, numbers, evidence)
 
 
-def _times(dates: list[Any], odd: set[str]) -> list[float]:
-    times: list[float] = []
-    for date in dates:
-        time = seconds(date) if isinstance(date, str) else None
-        if time is None:
-            odd.add("has dates that can't be read: the date before is taken")
-            time = times[-1] if times else 0.0
-        times.append(time)
-    return times
+def _times(given: list[Any]) -> tuple[list[float], int]:
+    """Seconds since 1970 of each date, and how many can't be read: they stand at the one before, the first at the next.
 
-
-@lru_cache(maxsize=65_536)
-def seconds(date: str) -> float | None:
-    """Seconds since 1970 of a date like "2023/05/20 (Sat) 02:21", taken as UTC; None where it can't be read."""
-    match = _DATE.fullmatch(date.strip())
-    try:
-        if match:
-            year, month, day, hour, minute = (int(part or 0) for part in match.groups())
-            return datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
-        return datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return None
+    Where none can be read, all stand at 0.
+    """
+    found = [dates.seconds(date) if isinstance(date, str) else None for date in given]
+    last = next((time for time in found if time is not None), 0.0)
+    times = [last := last if time is None else time for time in found]
+    return times, found.count(None)
 
 
 def _oddities(

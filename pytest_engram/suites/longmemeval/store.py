@@ -26,7 +26,7 @@ from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.longmemeval.parse import Record, Survey, records
 from pytest_engram.suites.longmemeval.protocol import Granularity
 
-FORMAT = 3  # of what is kept: another one is made anew
+FORMAT = 4  # of what is kept: another one is made anew
 ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
 
 _SESSIONS = pa.schema(
@@ -41,12 +41,15 @@ _QUESTIONS = pa.schema(
         "query": pa.binary(),
         "rows": pa.list_(pa.int32()),  # of the table of sessions
         "times": pa.list_(pa.float64()),  # of the sessions, in seconds since 1970
+        "undated": pa.int32(),  # how many of these could not be read
+        "damage": pa.string(),  # why it can't be asked, if so
     }
 )
 _GOLD = pa.schema(  # row by row that of `_QUESTIONS`
     {
         "type": pa.string(),
         "answer": pa.binary(),
+        "date": pa.binary(),  # when it is asked
         "user_evidence": pa.bool_(),
         "session": pa.list_(pa.string()),  # the official ids of the documents, by granularity: they tell which answer
         "turn": pa.list_(pa.string()),
@@ -131,10 +134,13 @@ def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
                     query=encode(record.query),
                     rows=[rows.setdefault(session.turns, len(rows)) for session in record.sessions],
                     times=record.times,
+                    undated=record.undated,
+                    damage=record.damage,
                 )
                 gold.add(
                     type=record.type,
                     answer=encode(record.answer),
+                    date=encode(record.date),
                     user_evidence=record.user_evidence,
                     session=record.documents("session"),
                     turn=record.documents("turn"),
@@ -182,11 +188,12 @@ class _Writer:
 
 
 class Asked(NamedTuple):
-    """A question as it is asked; `row` is its place."""
+    """A question as it is asked; `row` is its place, `damage` why it can't be, if so."""
 
     row: int
     id: str
     query: str
+    damage: str | None
 
 
 class Documents(NamedTuple):
@@ -202,6 +209,7 @@ class Evidence(NamedTuple):
     type: str
     answer: str
     user_evidence: bool
+    date: str
 
 
 class Golds:
@@ -216,9 +224,10 @@ class Golds:
         return _mapped(self._folder / "gold.arrow")
 
     def evidence(self, row: int) -> Evidence:
-        """Type, answer, and whether any user turn has it."""
-        type_, answer, user = (_cell(self._columns[name], row) for name in ("type", "answer", "user_evidence"))
-        return Evidence(type_, decode(answer), user)
+        """Type, answer, whether any user turn has it, and when the question is asked."""
+        names = ("type", "answer", "user_evidence", "date")
+        type_, answer, user, date = (_cell(self._columns[name], row) for name in names)
+        return Evidence(type_, decode(answer), user, decode(date))
 
     def ids(self, row: int) -> list[str]:
         """The official ids of a haystack's documents, in its order."""
@@ -238,10 +247,10 @@ class Store:
     def questions(self) -> dict[str, Asked]:
         """All questions by id, in the file's order. Of two with one id, the first."""
         found: dict[str, Asked] = {}
-        batches = zip(*(self._questions[name] for name in ("id", "query")), strict=True)
+        batches = zip(*(self._questions[name] for name in ("id", "query", "damage")), strict=True)
         rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
-        for row, (id_, query) in enumerate(rows):
-            found.setdefault(id_, Asked(row, id_, decode(query)))
+        for row, (id_, query, damage) in enumerate(rows):
+            found.setdefault(id_, Asked(row, id_, decode(query), damage))
         return found
 
     def documents(self, asked: Asked) -> Documents:
@@ -252,6 +261,14 @@ class Store:
         said = [self._turns(row) for row in rows]
         texts = [text for turns in said for text in turns]
         return Documents(texts, [t for t, turns in zip(times, said, strict=True) for _ in turns])
+
+    def size(self, asked: Asked) -> int:
+        """How many documents a haystack has."""
+        return len(self._positions(asked))
+
+    def undated(self, asked: Asked) -> tuple[int, int]:
+        """How many sessions of a haystack have a date that could not be read, and how many there are."""
+        return int(_cell(self._questions["undated"], asked.row)), len(self._of(asked, "rows"))
 
     def bm25(self, asked: Asked, query: list[str]) -> NDArray[np.float64]:
         """The official BM25's scores of a haystack's documents, in its order, for a query given as its tokens."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from pytest_engram.memory import Entry
 from pytest_engram.retrieval.okapi import Lexical
 from pytest_engram.suites.base import Gold, Key, Loaded, Question, Suite, absent
-from pytest_engram.suites.fingerprints import fingerprint
+from pytest_engram.suites.committed import PilotQuestion, once
 from pytest_engram.suites.longmemeval import protocol
 from pytest_engram.suites.longmemeval.protocol import Granularity
 from pytest_engram.suites.longmemeval.store import Documents, Evidence, Golds, Store
@@ -24,15 +24,7 @@ from pytest_engram.suites.longmemeval.store import Documents, Evidence, Golds, S
 LICENCE = "MIT"
 
 _KEPT = 64  # haystacks that are held at a time
-
-
-class PilotQuestion(BaseModel):
-    """A committed question: the benchmark's id, and, where its text could be had, the text's `rules.fingerprint`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str = Field(min_length=1)
-    text: str | None = Field(default=None, pattern=r"^[0-9a-f]{16}$")
+_ANSWERS = ("judged", "f1", "subem")  # metrics of a reader's answer
 
 
 class SessionSpec(BaseModel):
@@ -52,7 +44,7 @@ class SessionSpec(BaseModel):
     @classmethod
     def _known_metrics(cls, names: list[str], info: ValidationInfo) -> list[str]:
         granularity = info.data.get("granularity", "session")
-        known = protocol.metric_names(granularity)
+        known = (*protocol.metric_names(granularity), *_ANSWERS)
         for name in names:
             if name not in known:
                 raise ValueError(f"{name!r} is not measured at granularity {granularity}; known are {', '.join(known)}")
@@ -61,11 +53,7 @@ class SessionSpec(BaseModel):
     @field_validator("questions")
     @classmethod
     def _ids_once(cls, questions: list[PilotQuestion]) -> list[PilotQuestion]:
-        seen: set[str] = set()
-        for question in questions:
-            if question.id in seen:
-                raise ValueError(f"{question.id!r} stands twice; delete one")
-            seen.add(question.id)
+        once(questions)
         return questions
 
 
@@ -191,6 +179,7 @@ class SessionKey(Key):
     """Which documents answer, by their official ids."""
 
     judged_by = "longmemeval"
+    prompts = "longmemeval"
 
     def __init__(
         self, spec: SessionSpec, path: Path, folder: Path, store: Store, shown: str, official: str | None
@@ -198,21 +187,23 @@ class SessionKey(Key):
         super().__init__(spec.name, path, spec.metrics, {})
         self.store = store
         self.unavailable: dict[str, str] = {}
+        self._damaged: set[str] = set()
         self._spec = spec
         self._shown = shown
         self._official = official
         self._committed = [committed.id for committed in spec.questions]
         self._source = Golds(folder, spec.granularity)
         self._found: OrderedDict[str, Gold] = OrderedDict()
-        for committed in spec.questions:
-            asked = store.questions.get(committed.id)
-            if asked is None:
-                problem = "does not have this question"
-            elif committed.text is not None and fingerprint(asked.query) != committed.text:
-                problem = "has another text for this question than the pilot set, which names it by fingerprint"
-            else:
-                continue
-            self.unavailable[committed.id] = f"{shown} {problem}. Cure: fetch the official file again"
+        for question in spec.questions:
+            asked = store.questions.get(question.id)
+            problem = question.problem(None if asked is None else asked.query)
+            if asked is not None and problem is None:
+                empty = None if store.size(asked) else "the user says nothing in it"
+                if damage := asked.damage or empty:
+                    problem = f"has a damaged history of this question: {damage}"
+                    self._damaged.add(question.id)
+            if problem is not None:
+                self.unavailable[question.id] = f"{shown} {problem}. Cure: fetch the official file again"
 
     def questions(self) -> list[str]:
         """The ids of the committed questions."""
@@ -231,7 +222,8 @@ class SessionKey(Key):
         if question_id not in self._committed:
             raise KeyError(question_id)
         if question_id in self.unavailable:
-            return Gold(excluded=protocol.excluded(question_id, True))
+            evident = question_id not in self._damaged or self._evidence(question_id).user_evidence
+            return Gold(excluded=protocol.excluded(question_id, evident))
         row = self.store.questions[question_id].row
         evidence, documents = self._source.evidence(row), self._source.ids(row)
         excluded = protocol.excluded(question_id, evidence.user_evidence)
@@ -244,6 +236,11 @@ class SessionKey(Key):
             shown=(evidence.answer,),
             ceiling=None if excluded else bool(relevant),
             fields={"question_type": evidence.type},
+            prompt={
+                "type": evidence.type,
+                "date": evidence.date,
+                "abstention": excluded == protocol.ABSTENTION,
+            },
             detail=Ranked(documents, self._spec.granularity),
         )
 
@@ -254,19 +251,30 @@ class SessionKey(Key):
         notes = []
         if official is False:
             notes.append(f"{self._shown} is not the official file (its sha256 differs)")
-        if self.unavailable:
-            notes.append(f"{len(self.unavailable)} of {len(self._committed)} questions are not in this copy")
-        excluded = [
-            protocol.excluded(id_, id_ in self.unavailable or self._evidence(id_).user_evidence)
-            for id_ in self._committed
-        ]
+        if gone := len(self.unavailable) - len(self._damaged):
+            notes.append(f"{gone} of {len(self._committed)} questions are not in this copy")
+        if damaged := len(self._damaged):
+            notes.append(f"{damaged} of {len(self._committed)} questions have a damaged history and are not run")
+        notes += self._undated()
+        asked = [id_ for id_ in self._committed if id_ not in self.unavailable]
+        excluded = [protocol.excluded(id_, self._evidence(id_).user_evidence) for id_ in asked]
         return _about(self._spec) | {
             "data_sha256": summary["sha256"],
             "official": official,
-            "scored": excluded.count(None) - len(self.unavailable),
+            "scored": excluded.count(None),
             "entries": summary["sessions"],
             "notes": notes,
         }
+
+    def _undated(self) -> list[str]:
+        """A note of the dates that can't be read, if there are any."""
+        asked = [self.store.questions[id_] for id_ in self._committed if id_ not in self.unavailable]
+        counts = [self.store.undated(question) for question in asked]
+        undated, sessions = sum(some for some, _ in counts), sum(total for _, total in counts)
+        if not undated:
+            return []
+        of = f"{undated} of {sessions} sessions of {len(asked)} questions"
+        return [f"{of} have a date that can't be read; they stand at the date before"]
 
     def _evidence(self, question_id: str) -> Evidence:
         return self._source.evidence(self.store.questions[question_id].row)

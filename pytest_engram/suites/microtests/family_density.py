@@ -9,9 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from pytest_engram.memory import Entry
+from pytest_engram.suites import relations
 from pytest_engram.suites.base import Gold, Lists, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.files import Lines
-from pytest_engram.suites.microtests import relations
 from pytest_engram.suites.microtests.levels import rule_of, slug
 from pytest_engram.suites.microtests.model import Header, Text
 from pytest_engram.suites.microtests.suite import MicroKey

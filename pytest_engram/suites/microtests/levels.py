@@ -51,6 +51,7 @@ class Level:
     backers: int  # of the axis
     axis: Literal["backers", "repeats"]
     expected: Expected | None
+    template: int = 0  # place of its case in the file: rows of slots share one, and so do all levels
 
     def written(self, background: Sequence[str]) -> tuple[list[Entry], dict[str, tuple[str, ...]]]:
         """The entries in the order of writing, and the ids of the parts "belief" (again included), "update", "also"."""
@@ -118,7 +119,7 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
                 backers = count if axis == "backers" else 0
                 backing = Backing(web, backers, case.again is not None, case.winner)
                 name = f"{filled.name}-web{web}-{axis}{count}"
-                levels.append(Level(name, filled, web, count, axis, rule.decide(backing)))
+                levels.append(Level(name, filled, web, count, axis, rule.decide(backing), i))
     return levels
 
 

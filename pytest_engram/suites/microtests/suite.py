@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,8 +89,9 @@ def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
 
 
 class CaseKey(MicroKey):
-    """Cases of a belief and an update, as levels."""
+    """Cases of a belief and an update, as levels. All that was made of one template is one cluster."""
 
+    cluster = "template"
     spec: Cases
     background: tuple[str, ...]
     levels: dict[str, Level]
@@ -99,6 +101,14 @@ class CaseKey(MicroKey):
         if question_id not in self._found:
             self._found[question_id] = self._gold(self.levels[question_id])
         return self._found[question_id]
+
+    @cached_property
+    def _templates(self) -> list[str]:
+        """A name for each case of the file: its own, numbered where several have it."""
+        names = [case.name for case in self.spec.cases]
+        return [
+            f"{name} {names[: at + 1].count(name)}" if names.count(name) > 1 else name for at, name in enumerate(names)
+        ]
 
     def _gold(self, level: Level) -> Gold:
         _, parts = level.written(self.background)
@@ -118,6 +128,7 @@ class CaseKey(MicroKey):
                 "expected": level.expected,
                 "axis": level.axis,
             },
+            cluster=self._templates[level.template],
             detail=sides,
         )
 

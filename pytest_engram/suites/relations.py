@@ -1,6 +1,6 @@
-"""Subject and relation of a fact, read from its text: the templates of FactConsolidation and of the demo.
+"""Subject, relation and value of a fact, read from its text: the templates of FactConsolidation and of the demo.
 
-A pair of an original and its update is found by what the facts say, never by where they stand.
+What was said of one subject and relation is found by what the facts say, never by where they stand.
 """
 
 from __future__ import annotations
@@ -97,14 +97,19 @@ def statement(text: str) -> Statement | None:
     return None
 
 
+def said(entries: Iterable[Entry]) -> dict[tuple[str, str], list[tuple[Entry, str]]]:
+    """By subject and relation, the entries that tell of them, oldest first, each with its value."""
+    found: dict[tuple[str, str], list[tuple[Entry, str]]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.time):
+        if told := statement(entry.text):
+            found.setdefault((told.subject, told.relation), []).append((entry, told.value))
+    return found
+
+
 def pairs(entries: Iterable[Entry]) -> list[Pair]:
     """All pairs among the entries, in the order of their originals."""
-    said: dict[tuple[str, str], list[tuple[Entry, str]]] = {}
-    for entry in sorted(entries, key=lambda entry: entry.time):
-        if found := statement(entry.text):
-            said.setdefault((found.subject, found.relation), []).append((entry, found.value))
     return [
         Pair(subject, relation, told[0][0], told[-1][0])
-        for (subject, relation), told in said.items()
+        for (subject, relation), told in said(entries).items()
         if told[0][1] != told[-1][1]
     ]

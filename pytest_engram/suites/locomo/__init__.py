@@ -1,0 +1,1 @@
+"""LoCoMo: what its file holds, and the suites over it."""
