@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 # By name without depth, where each shipped metric is; it is imported when it is first needed.
-METRICS = {name: f"{__name__}.named:{name}" for name in ("answer", "recall_any", "recall_all", "ndcg_any", "subem")} | {
-    "judged": f"{__name__}.named:judged",
+_NAMED = ("answer", "recall", "recall_any", "recall_all", "ndcg_any", "subem", "f1", "judged")
+METRICS = {name: f"{__name__}.named:{name}" for name in _NAMED} | {
+    "resolved": f"{__name__}.versions:resolved",
     "session_recall_any": f"{__name__}.named:session",
     "session_recall_all": f"{__name__}.named:session",
     "session_ndcg_any": f"{__name__}.named:session",

@@ -5,23 +5,24 @@ A run judges its lines with it as they come in; `engram verify` judges them agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_engram.judging import named
+from pytest_engram.judging import named, prompts, versions
 from pytest_engram.judging.named import Found, Unmeasured
 from pytest_engram.judging.scoring import SCORERS, Score
 from pytest_engram.reading import RECORDED
 from pytest_engram.runs.outcome import Outcome
+from pytest_engram.runs.withheld import WITHHELD
 from pytest_engram.suites.base import Gold, Key, parse_metric
 
 SIDES = ("family", "case", "web", "backers", "winner", "expected")
 NO_READER = "no reader: choose one with --engram-reader"
 NO_JUDGE = "no judge: choose one with --engram-judge"
-# What `fields` of a line holds before it is judged: what the reader took, and what a judge that is a model said.
+# What `fields` of a line holds before it is judged: what the reader took, and what a judge or people said.
 # And, of a recorded method, why nobody knows what was recalled: then nothing is measured by it, and nothing is a 0.
-BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts", "unrecalled")
+BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts", "judge", "human", "unrecalled", WITHHELD)
 UNRECALLED = "unrecalled"
 ANSWER, VERDICT = "answer", "verdict"  # in `missing` of a line before it is judged: why there is none
 
@@ -40,11 +41,12 @@ def judge(key: Key, line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
     """
     gold = key.gold(line.question_id)
     fields = {**line.fields, **gold.fields}
-    score = Score(metrics=dict.fromkeys(() if gold.excluded else key.metrics))
+    names, left_out = wanted(key, gold, metrics)
+    score = Score(metrics=dict.fromkeys(names))
     lost = None
     met: list[str] = []
     if line.status == "ok":
-        score = _score(key, gold, line, metrics)
+        score = _score(key, gold, line, metrics, names)
         dropped = {str(drop["id"]): drop.get("rank") for drop in line.dropped}
         relevant = frozenset(gold.relevant)
         met = [id_ for id_ in dict.fromkeys([*line.ids, *dropped]) if id_ in relevant]
@@ -62,26 +64,49 @@ def judge(key: Key, line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
         gold_ids=met,
         ceiling=gold.ceiling,
         excluded=None if key.not_run else gold.excluded,
+        left_out=left_out,
+        cluster=gold.cluster,
+        group=gold.group,
+        disputed=gold.disputed,
         lost=lost,
         fields={name: value for name, value in fields.items() if name not in SIDES},
         **{name: fields[name] for name in SIDES if name in fields},
     )
 
 
-def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any]) -> Score:
-    """All metrics of the suite; none of a question that the official means leave out."""
-    if gold.excluded:
-        return Score()
+def wanted(key: Key, gold: Gold, metrics: Mapping[str, Any]) -> tuple[Sequence[str], dict[str, str]]:
+    """The metrics that the official protocol has for a question, and the rule that leaves out each other one.
+
+    A question that the means of what was returned leave out is answered, and judged, all the same.
+    """
+    unjudged = prompts.skipped(key.prompts, gold.prompt)
+    if key.family is not None or not (gold.excluded or gold.left_out or unjudged):
+        return key.metrics, {}
+    names: list[str] = []
+    left_out: dict[str, str] = {}
+    for name in key.metrics:
+        base = parse_metric(name)[0]
+        metric = named.of(metrics[base])
+        if why := gold.left_out.get(base) or (unjudged if metric.judged else None):
+            left_out[name] = why
+        elif metric.reads or not gold.excluded:
+            names.append(name)
+    return names, left_out
+
+
+def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any], names: Sequence[str]) -> Score:
+    """All metrics of the question."""
     unrecalled = line.fields.get(UNRECALLED, "")
     if line.unrecalled and key.family is not None:
         return Score(metrics=dict.fromkeys(key.metrics), missing=dict.fromkeys(key.metrics, unrecalled))
-    given = SCORERS[key.judged_by](gold, line) if key.judged_by and not line.unrecalled else Score()
+    by_ids = key.judged_by and not line.unrecalled and not gold.excluded
+    given = SCORERS[str(key.judged_by)](gold, line) if by_ids else Score()
     if key.family is not None:
         _limit(given, line.k)
         return given
     score = Score(hit=given.hit, fields=given.fields)
     found = Found.of(line, gold)
-    for name in key.metrics:
+    for name in names:
         if name in given.metrics:
             score.metrics[name] = given.metrics[name]
             if name in given.missing:
@@ -92,7 +117,16 @@ def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any]) -> S
         except Unmeasured as reason:
             score.metrics[name], score.missing[name] = None, str(reason)
     _limit(score, line.k)
+    score.fields |= _versions(found, score, names)
     return score
+
+
+def _versions(found: Found, score: Score, names: Sequence[str]) -> dict[str, Any]:
+    """What came back of each fact that the question needs: where the suite asks for it, as deep as it first does."""
+    if not found.gold.hops:
+        return {}
+    asked = [name for name in names if parse_metric(name)[0] == "resolved" and score.metrics[name] is not None]
+    return {"states": versions.states(found, named.depth_of(parse_metric(asked[0])[1]))} if asked else {}
 
 
 def _measure(name: str, found: Found, line: Outcome, metrics: Mapping[str, Any]) -> float:
@@ -138,6 +172,10 @@ def asked(line: Outcome) -> Outcome:
         gold_ids=[],
         ceiling=None,
         excluded=None,
+        left_out={},
+        cluster=None,
+        group=None,
+        disputed=None,
         lost=None if line.lost is None else False,
         fields={name: line.fields[name] for name in BEFORE if name in line.fields},
         family=None,

@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_engram.basics.registry import Registry
 
+if TYPE_CHECKING:
+    from pytest_engram.reading.purse import Purse
+    from pytest_engram.runs.known import KnownAnswer
+    from pytest_engram.suites.base import Key
+
 NONE = "none"
 THREADS = 4
+
+# By the name that is asked for, where each shipped judge is; it is imported when it is first needed.
+JUDGES = {"openai": "pytest_engram.judging.openai", "recorded": "pytest_engram.judging.recorded"}
 
 
 class JudgeError(Exception):
@@ -33,16 +42,55 @@ class Case:
         answers: the accepted answers.
         answer: the reader's.
         fields: what else the suite tells of the question, such as its category.
+        question_id: the benchmark's own.
+        suite: whose question it is.
+        prompts: whose official prompt it is judged with: `Key.prompts`.
+        prompt: what that prompt goes by: `Gold.prompt`.
     """
 
     question: str
     answers: Sequence[str]
     answer: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    question_id: str = ""
+    suite: str = ""
+    prompts: str | None = None
+    prompt: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a run gives its judge before it is asked anything.
+
+    Attributes:
+        data: the folder of `--engram-data`, if any.
+        cache_dir: where verdicts that cost something are kept.
+        runs: how often a judge that may differ with itself is asked about an answer: `--engram-judge-runs`.
+        settings: in place of those that belong to its prompt; None takes one out: `--engram-judge-set`.
+        purse: what the run may spend.
+    """
+
+    data: Path | None
+    cache_dir: Path
+    runs: int = 1
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    purse: Purse | None = None
 
 
 class Verdict(Protocol):
-    """A judge, ready to be asked."""
+    """A judge, ready to be asked.
+
+    More is used where one has it:
+
+    - `begin(given: Given)`: called once, before it is asked anything;
+    - `describe(keys: Mapping[str, Key]) -> dict`: for the manifest, as JSON, of the suites that it judges; with
+      `prompts`, where it has some: by suite, {label, official, sha256, source};
+    - `known(key: Key, questions: Mapping[str, str]) -> list[KnownAnswer]`: the answers known to be wrong or right that
+      it is judged by, in place of those of `known.of`; verdicts that they have are taken over;
+    - `totals() -> dict`: what its verdicts took: {asked, stored, tokens_in, tokens_out, cost};
+    - `check(questions: Collection[str])`: called once with the ids of all questions of the run, where all are known;
+      raises `JudgeError` where it can't judge them.
+    """
 
     label: str  # its name in tables
 
@@ -86,6 +134,70 @@ def resolve(name: str, judges: Registry[Any]) -> Verdict | None:
         raise JudgeError(f"no judge {name!r}; known are {known}")
     verdict: Verdict = judges[kind].resolve(argument.strip())
     return verdict
+
+
+def begin(verdict: Verdict | None, given: Given) -> None:
+    """Give a judge what the run has for it.
+
+    Raises:
+        JudgeError: it can't be used here, or something is given that it can't take.
+    """
+    if (starts := getattr(verdict, "begin", None)) is not None:
+        starts(given)
+    elif given.runs > 1 or given.settings:
+        who = "no judge" if verdict is None else f"{verdict.label}, which is no model"
+        raise JudgeError(f"{who}: leave --engram-judge-runs and --engram-judge-set out")
+
+
+def described(name: str, verdict: Verdict, keys: Mapping[str, Key]) -> dict[str, Any]:
+    """A judge for the manifest.
+
+    Args:
+        name: as it was asked for.
+        verdict: the judge.
+        keys: of the suites that it judges, by name.
+    """
+    told = {"name": name, "label": verdict.label}
+    told |= {"known": "its own"} if hasattr(verdict, "known") else {}  # and not those of the rule
+    told |= getattr(verdict, "describe", lambda _: {})(keys)
+    return told | ({"totals": totals} if (totals := _totals(verdict)) is not None else {})
+
+
+def known_answers(verdict: Verdict, key: Key, questions: Mapping[str, str]) -> list[KnownAnswer]:
+    """What a judge is judged by on a suite."""
+    from pytest_engram.judging import known
+
+    found: list[KnownAnswer] = getattr(verdict, "known", known.of)(key, questions)
+    return found
+
+
+def lines(verdict: Verdict, answers: int, known: int, unjudged: Mapping[str, int]) -> list[str]:
+    """What a person is told at the end of a run: the verdicts and what they took, then each reason for none.
+
+    Args:
+        verdict: the judge.
+        answers: how many of the methods' answers it judged.
+        known: how many known ones.
+        unjudged: how many of both it gave no verdict on, by reason.
+    """
+    told = []
+    totals = _totals(verdict)
+    if answers or known or (totals is not None and (totals["asked"] or totals["stored"])):
+        parts = [f"{answers} answer{'s' * (answers != 1)} and {known} known one{'s' * (known != 1)} judged"]
+        if totals is not None:
+            cost = "of unknown cost" if totals["cost"] is None else f"${totals['cost']:.4f}"
+            parts += [
+                f"{totals['asked']} asked, {totals['stored']} from the store",
+                f"{totals['tokens_in']} tokens in, {totals['tokens_out']} out, {cost}",
+            ]
+        told.append(f"judge {verdict.label}: {'; '.join(parts)}")
+    for reason, count in sorted(unjudged.items(), key=lambda item: (-item[1], item[0])):
+        told.append(f"judge {verdict.label}: {count} not judged: {reason}")
+    return told
+
+
+def _totals(verdict: Verdict) -> dict[str, Any] | None:
+    return verdict.totals() if hasattr(verdict, "totals") else None
 
 
 class Bench:

@@ -1,4 +1,7 @@
-"""The benchmarks' own metrics: LongMemEval's recall and NDCG, MemoryAgentBench's SubEM, and the answer in the top k."""
+"""The benchmarks' own metrics: recall and NDCG of LongMemEval and LoCoMo, MemoryAgentBench's SubEM, answer in top k.
+
+LoCoMo's F1, which needs a stemmer, is in `judging.locomo`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,16 @@ def recall_all(ids: Sequence[str], gold: Collection[str], k: int) -> float:
     LongMemEval (Wu et al., ICLR 2025), `recall_all` of its retrieval evaluation.
     """
     return float(set(gold).issubset(_first(ids, k)))
+
+
+def recall(ids: Sequence[str], evidence: Sequence[str], k: int) -> float:
+    """The share of the evidence that is among the first `k` ids; 1.0 without evidence, as in the official code.
+
+    LoCoMo (Maharana et al., ACL 2024), `recall_acc` of its evaluation. Evidence that stands twice counts twice, and
+    what names no entry is never found.
+    """
+    found = set(_first(ids, k))
+    return sum(named in found for named in evidence) / len(evidence) if evidence else 1.0
 
 
 def ndcg_any(ids: Sequence[str], gold: Collection[str], k: int, haystack: Iterable[str] | None = None) -> float:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from pytest_engram.judging import metrics
+from pytest_engram.judging import locomo, metrics
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold
+from pytest_engram.suites.locomo.protocol import Evidence
 
 UNTRACED = "can't be traced: the memory does not say which entries are behind what it returned"
+NO_EVIDENCE = "no entry of the haystack is known to answer: there is nothing to recall"
 
 
 class Unmeasured(Exception):
@@ -61,6 +63,15 @@ class Found(NamedTuple):
             raise Unmeasured(UNTRACED)
         return self.ids
 
+    def reached(self, depth: int) -> Sequence[str]:
+        """The ids of all entries that are among the first `depth` places, or behind them.
+
+        Raises:
+            Unmeasured: nobody can tell which these are.
+        """
+        ids = self.traced(depth)[:depth]
+        return [id_ for place in self.behind[:depth] for id_ in place] if self.behind else ids
+
 
 Measure: TypeAlias = Callable[[Found, int | None], float]
 
@@ -90,7 +101,12 @@ def metric(*, reads: bool = False, judged: bool = False) -> Callable[[Measure], 
     return lambda measure: Metric(measure, reads, judged)
 
 
-def _deep(depth: int | None) -> int:
+def depth_of(depth: int | None) -> int:
+    """The depth in a metric's name.
+
+    Raises:
+        Unmeasured: there is none.
+    """
     if depth is None:
         raise Unmeasured("this metric needs a depth, such as @10: write it behind the name")
     return depth
@@ -99,7 +115,7 @@ def _deep(depth: int | None) -> int:
 @metric()
 def answer(found: Found, depth: int | None) -> float:
     """Whether any of the first results contains an accepted answer: by its own text, where the memory wrote it."""
-    first = _deep(depth)
+    first = depth_of(depth)
     if not found.texts:
         return metrics.recall_any(found.ids, found.gold.relevant, first)
     relevant = frozenset(found.gold.relevant)
@@ -112,30 +128,42 @@ def answer(found: Found, depth: int | None) -> float:
 @metric()
 def recall_any(found: Found, depth: int | None) -> float:
     """Whether any entry that answers is among the first."""
-    return metrics.recall_any(found.traced(_deep(depth)), found.gold.relevant, _deep(depth))
+    return metrics.recall_any(found.traced(depth_of(depth)), found.gold.relevant, depth_of(depth))
 
 
 @metric()
 def recall_all(found: Found, depth: int | None) -> float:
     """Whether all entries that answer are among the first, or behind them."""
-    first = _deep(depth)
-    ids = found.traced(first)
-    if found.behind:
-        ids = [id_ for place in found.behind[:first] for id_ in place]
-        return metrics.recall_all(ids, found.gold.relevant, max(1, len(ids)))
-    return metrics.recall_all(ids, found.gold.relevant, first)
+    ids = found.reached(depth_of(depth))
+    return metrics.recall_all(ids, found.gold.relevant, max(1, len(ids)))
+
+
+@metric()
+def recall(found: Found, depth: int | None) -> float:
+    """The share of the evidence that is among the first, or behind them: by the benchmark's list, where it has one."""
+    ids = found.reached(depth_of(depth))
+    evidence = found.gold.detail.ids if isinstance(found.gold.detail, Evidence) else list(found.gold.relevant)
+    if not evidence:
+        raise Unmeasured(NO_EVIDENCE)
+    return metrics.recall(ids, evidence, max(1, len(ids)))
 
 
 @metric()
 def ndcg_any(found: Found, depth: int | None) -> float:
     """LongMemEval's NDCG, where every entry stands once in its haystack."""
-    return metrics.ndcg_any(found.traced(_deep(depth)), found.gold.relevant, _deep(depth))
+    return metrics.ndcg_any(found.traced(depth_of(depth)), found.gold.relevant, depth_of(depth))
 
 
 @metric(reads=True)
 def subem(found: Found, depth: int | None) -> float:  # noqa: ARG001 (every metric is called alike)
     """Whether the reader's answer contains an accepted one."""
     return float(metrics.sub_em(found.answer or "", found.gold.answers))
+
+
+@metric(reads=True)
+def f1(found: Found, depth: int | None) -> float:  # noqa: ARG001 (every metric is called alike)
+    """LoCoMo's F1 of the reader's answer by the question's category; of a question without one, the plain F1."""
+    return locomo.f1(found.answer or "", found.gold.answers, found.gold.prompt.get("category"))
 
 
 @metric(reads=True, judged=True)

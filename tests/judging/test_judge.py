@@ -198,11 +198,35 @@ def test_a_line_that_holds_no_recall_has_every_metric_and_no_value(status: str) 
 
 
 @pytest.mark.parametrize("status", ["ok", "violation", "error", "not run"])
-def test_a_question_that_the_official_means_leave_out_has_no_metrics(status: str) -> None:
+def test_a_question_that_the_means_of_ids_leave_out_has_the_metrics_of_its_answer_alone(status: str) -> None:
     left_out = key("recall_any@1", "subem", gold=Gold(("Rome",), ("a",), excluded="abstention", shown=("Rome",)))
     made = judge(left_out, line(["a"] if status == "ok" else [], status=status, answer="Rome"), METRICS)
-    assert (made.metrics, made.missing, made.hit, made.excluded) == ({}, {}, None, "abstention")
+    subem = {"subem": 1.0 if status == "ok" else None}
+    assert (made.metrics, made.missing, made.hit, made.excluded) == (subem, {}, None, "abstention")
     assert judge(left_out, asked(made), METRICS) == made
+
+
+def test_it_has_none_where_no_metric_is_of_an_answer_and_says_where_nobody_answered() -> None:
+    gold = Gold(("Rome",), ("a",), excluded="abstention", shown=("Rome",))
+    made = judge(key("recall_any@1", gold=gold), line(["a"]), METRICS)
+    assert (made.metrics, made.missing, made.hit) == ({}, {}, None)
+    made = judge(key("recall_any@1", "judged", gold=gold), line(["a"]), METRICS)
+    assert (made.metrics, made.missing) == ({"judged": None}, {"judged": NO_READER})
+
+
+@pytest.mark.parametrize("status", ["ok", "not run"])
+def test_a_metric_that_the_official_protocol_leaves_out_is_no_missing_one(status: str) -> None:
+    """LoCoMo's official judge gives no verdict on category 5: all else is measured there."""
+    locomo = key("recall@1", "f1", "judged", gold=Gold(("Rome",), ("a",), prompt={"category": 5}))
+    locomo.prompts = "locomo"
+    found = line(["a"] if status == "ok" else [], status=status, answer="not mentioned")
+    made = judge(locomo, found, METRICS)
+    assert list(made.metrics) == ["recall@1", "f1"]
+    assert (made.missing, made.left_out) == ({}, {"judged": "category 5 (adversarial) is not judged"})
+    assert judge(locomo, asked(made), METRICS) == made
+    own = key("answer@1", "subem", gold=Gold(("Rome",), ("a",), left_out={"answer": "it is no question of one fact"}))
+    made = judge(own, found, METRICS)
+    assert (list(made.metrics), made.left_out) == (["subem"], {"answer@1": "it is no question of one fact"})
 
 
 def test_without_its_data_a_suite_leaves_nothing_out() -> None:

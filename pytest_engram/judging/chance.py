@@ -1,0 +1,97 @@
+"""What a memory that knows nothing gets: the exact expectation of a metric for k random entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import comb
+from statistics import mean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_engram.suites.base import Key, Suite, parse_metric
+from pytest_engram.suites.locomo.protocol import Evidence
+
+if TYPE_CHECKING:
+    from pytest_engram.suites.base import Gold, Hop
+
+
+def expected(name: str, relevant: int, entries: int, k: int) -> float | None:
+    """The mean of a metric of ids over all draws of k different entries, in all orders.
+
+    Args:
+        name: such as "answer@10".
+        relevant: how many of the entries answer.
+        entries: how many there are.
+        k: how many are drawn; all of them where there are fewer.
+
+    Returns:
+        0 to 1; None for a metric of which this is not known.
+    """
+    base, depth = parse_metric(name)
+    first = min(k, entries, depth or k)
+    draws = comb(entries, first)
+    if base in ("answer", "recall_any"):
+        return 1 - comb(entries - relevant, first) / draws
+    if base == "recall_all":
+        return comb(entries - relevant, first - relevant) / draws if relevant <= first else 0.0
+    if base == "recall":
+        return first / entries if relevant else 0.0
+    if base == "ndcg_any":
+        # Each place holds a relevant entry with the same probability; only the ideal depends on how many there are.
+        places = np.arange(1, max(entries, depth or k) + 1)
+        discounts = np.where(places == 1, 1.0, 1 / np.log2(np.maximum(places, 2)))
+        ideal = discounts[: min(relevant, depth or k)].sum()
+        return float(relevant / entries * discounts[:first].sum() / ideal) if relevant else 0.0
+    return None
+
+
+def resolved(hops: Sequence[Hop], entries: int, k: int) -> float:
+    """The share of all draws of k different entries in which every hop's valid version is and no superseded one is.
+
+    By inclusion and exclusion over the hops whose valid version is missing: where each has one of its own,
+    C(n - v - s, k - v) / C(n, k) for v valid and s superseded entries.
+
+    Args:
+        hops: the facts that a question needs.
+        entries: how many there are.
+        k: how many are drawn; all of them where there are fewer.
+    """
+    drawn = min(k, entries)
+    superseded = {version.id for hop in hops for version in hop.superseded}
+    valid = {frozenset(version.id for version in hop.valid) - superseded for hop in hops}
+    draws = 0
+    for size in range(len(valid) + 1):
+        for missing in combinations(valid, size):
+            draws += (-1) ** size * comb(entries - len(superseded.union(*missing)), drawn)
+    return draws / comb(entries, drawn)
+
+
+def floors(suite: Suite, key: Key, k: int) -> Mapping[str, float]:
+    """By metric of a pilot set, what k random entries get on average over its scored questions."""
+    found: dict[str, list[float]] = {}
+    sizes: dict[str, int] = {}
+    for question in suite.runnable() if key.family is None else ():
+        gold: Gold = key.gold(question.id)
+        if gold.excluded:
+            continue
+        if question.haystack not in sizes:
+            sizes[question.haystack] = len(suite.haystack(question.haystack))
+        for name in key.metrics:
+            value = _of(name, gold, sizes[question.haystack], k)
+            if value is not None:
+                found.setdefault(name, []).append(value)
+    return {name: mean(values) for name, values in found.items()}
+
+
+def _of(name: str, gold: Gold, entries: int, k: int) -> float | None:
+    depth = parse_metric(name)[1]
+    if not entries or (depth is not None and depth > k):
+        return None
+    if parse_metric(name)[0] == "recall" and isinstance(gold.detail, Evidence):
+        there = [id_ in gold.relevant for id_ in gold.detail.ids]
+        return min(k, entries, depth or k) / entries * sum(there) / len(there) if there else None
+    if parse_metric(name)[0] == "resolved":
+        return resolved(gold.hops, entries, depth or k) if gold.hops else None
+    return expected(name, len(set(gold.relevant)), entries, k)
