@@ -51,6 +51,7 @@ class Line(NamedTuple):
     verdicts: list[bool] | None = None
     seconds: float | None = None
     tokens: int | None = None
+    human: bool | None = None
 
     @property
     def results(self) -> list[str | Recalled] | None:
@@ -246,6 +247,8 @@ def _line(number: int, record: Mapping[str, Any]) -> Line:
         raise _Wrong("texts", "`ids` and `texts` both say what was recalled; give one, a text with its `sources`")
     if all(given is None for given in (line.ids, line.texts, line.answer, line.verdicts)):
         raise _Wrong("", "nothing that could be judged; add `ids`, `texts`, `answer` or `verdicts`, or delete the line")
+    if line.human is not None and line.answer is None and line.verdicts is None:
+        raise _Wrong("human", "is a person's verdict on an answer, and there is none; add `answer`, or leave it out")
     return line
 
 
@@ -310,6 +313,12 @@ def _verdicts(given: Any, where: str) -> list[bool]:
     return verdicts
 
 
+def _human(given: Any, where: str) -> bool:
+    if not isinstance(given, bool):
+        raise _Wrong(where, f"must be true or false; got {_shown(given)}; write one of them, or leave the field out")
+    return given
+
+
 def _seconds(given: Any, where: str) -> float:
     return float(_number(given, where, (int, float), "a number of seconds"))
 
@@ -335,6 +344,7 @@ _FIELDS: dict[str, Callable[[Any, str], Any]] = {
     "verdicts": _verdicts,
     "seconds": _seconds,
     "tokens": _tokens,
+    "human": _human,
 }
 
 
@@ -516,6 +526,8 @@ def put_down(line: Line, recording: Recording, outcome: Outcome) -> None:
         outcome.fields["unrecalled"] = f"{recording.file} gives neither ids nor texts for this question"
     if line.verdicts is not None:
         outcome.reader, outcome.fields["verdicts"] = RECORDED, list(line.verdicts)
+    if line.human is not None:
+        outcome.fields["human"] = line.human
     if line.answer is not None:
         outcome.answer, outcome.reader = line.answer, RECORDED
     elif not line.to_be_read:

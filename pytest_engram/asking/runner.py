@@ -1,4 +1,4 @@
-"""Ask one question: search under the rules, let the reader answer, and put down what was recalled."""
+"""Ask one question: search under the rules, and put down what was recalled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pytest_engram.asking.memories import Empty, Held, Memories, close_one
 from pytest_engram.asking.procedures import PROCEDURES, SEARCHES
 from pytest_engram.asking.rules import Place
 from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method, Recalled
-from pytest_engram.reading import Reading
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Question, Suite
 
@@ -42,7 +41,6 @@ class Asker:
     Args:
         memories: what is asked.
         refused: why a method may not be scored, else None.
-        reading: who answers from what was recalled.
         recordings: what recorded methods recalled, by their names.
         fits: how many of some texts, best first, the run's budget of tokens leaves; None: there is no budget.
     """
@@ -51,13 +49,11 @@ class Asker:
         self,
         memories: Memories,
         refused: Callable[[Method], str | None],
-        reading: Reading,
         recordings: Mapping[str, recorded.Recording] | None = None,
         fits: Callable[[Sequence[str]], int] | None = None,
     ) -> None:
         self._memories = memories
         self._refused = refused
-        self._reading = reading
         self._recordings = recordings or {}
         self._fits = fits
 
@@ -114,8 +110,6 @@ class Asker:
         outcome.asked = asked
         if dropped is not None:
             outcome.dropped, outcome.lost = dropped, False
-        if suite.reads:
-            self._reading.read(question.query, probe.recalled_entries(), outcome)
         return outcome
 
     def _take(
@@ -143,8 +137,6 @@ class Asker:
                 outcome.missing["answer"] = f"{recording.file} was answered from more than --engram-budget leaves"
                 return
         recorded.put_down(line, recording, outcome)
-        if suite.reads and line.to_be_read:
-            self._reading.read(question.query, probe.recalled_entries(), outcome)
 
 
 class Probing:
@@ -299,16 +291,6 @@ class Probing:
             return
         outcome.wrote, self._first.wrote = self._first.wrote, {}
         outcome.usage = self._memories.usage(self._first)
-
-    def recalled_entries(self) -> list[Entry]:
-        """What a reader is given: the entries, or the memory's own texts, as new as the newest of their sources."""
-        by_id = self.haystack.plain
-        return [
-            by_id[place.ids[0]]
-            if place.text is None
-            else Entry(f"r{number}", place.text, max((by_id[id_].time for id_ in place.ids), default=0.0))
-            for number, place in enumerate(self.places)
-        ]
 
     def close(self) -> None:
         """Close what was made for this question alone."""

@@ -10,7 +10,7 @@ import pytest
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
 from pytest_engram.runs.log import LogError
-from pytest_engram.runs.outcome import Outcome
+from pytest_engram.runs.outcome import LIMIT, Outcome
 
 if TYPE_CHECKING:
     from pytest_engram.plugin.options import Floor, Options
@@ -45,13 +45,14 @@ def failures(
             row
             for row in results["rows"]
             if row["suite"] == floor.suite and row["metric"] == floor.metric and row["method"] in named
+            if row["group"] is None and row["without"] is None
         ]
         if not rows:
             found.append(f"{shown}: no such number in this run; its suites and metrics: {_known(results)}")
         for row in rows:
             if row["value"] is None:
                 found.append(f"{shown}: {row['method']}: {row['status']}: {row['reason']}")
-            elif row["errors"]:  # what ended in an error might have been below
+            elif row["errors"] or LIMIT in row["reason"]:  # what was not measured might have been below
                 found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']}), but {row['reason']}")
             elif row["value"] < floor.value:
                 found.append(f"{shown}: {row['method']} has {row['value']:.4f} (n={row['n']})")
@@ -92,7 +93,8 @@ def worse(earlier: Run, named: Sequence[str], outcomes: Sequence[Outcome], manif
 
 
 def _p(row: dict[str, Any], tests: int) -> str:
-    return f"p={row['p']:.2g}" if tests == 1 else f"Holm p={row['p_holm']:.2g} over {tests} tests"
+    by = f" by {row['cluster']} ({row['clusters']})" if row["cluster"] else ""
+    return (f"p={row['p']:.2g}" if tests == 1 else f"Holm p={row['p_holm']:.2g} over {tests} tests") + by
 
 
 def _known(results: dict[str, Any]) -> str:

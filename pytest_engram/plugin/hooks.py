@@ -122,7 +122,9 @@ def pytest_engram_readers() -> dict[str, str]:
 
 
 def pytest_engram_judges() -> dict[str, str]:
-    return {}  # none is shipped yet
+    from pytest_engram.judging.judges import JUDGES
+
+    return JUDGES
 
 
 def pytest_engram_metrics() -> dict[str, str]:

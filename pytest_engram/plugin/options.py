@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -79,15 +82,46 @@ def add(parser: pytest.Parser) -> None:
     group.addoption(
         "--engram-judge",
         default="none",
-        metavar="none|NAME",
-        help="who says whether an answer is right, where a suite has the metric `judged`; the plugins of a run bring "
-        "judges (default: none)",
+        metavar="none|openai:MODEL|recorded:FILE.jsonl",
+        help="who says whether an answer is right, where a suite has the metric `judged`; it is itself judged, on "
+        "answers known to be wrong or right (default: none)",
+    )
+    group.addoption(
+        "--engram-judge-runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="ask a judge that is a model N times about each answer; its share of verdicts counts, and the report has "
+        "the range over the single runs (default: 1)",
+    )
+    for role in ("reader", "judge"):
+        group.addoption(
+            f"--engram-{role}-set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"send the {role}'s model this setting, such as max_tokens=2000, in place of the benchmark's own; "
+            "`none` leaves one out; repeatable",
+        )
+    group.addoption(
+        "--engram-max-cost",
+        type=float,
+        default=None,
+        metavar="USD",
+        help="ask no model any more, reader and judge together, once they have cost so many dollars (default: "
+        "no limit)",
     )
     group.addoption(
         "--engram-report",
         default=None,
         metavar="DIR",
         help="folder of log, tables, plots and page (default: reports/latest)",
+    )
+    group.addoption(
+        "--engram-withhold-texts",
+        action="store_true",
+        help="leave questions, answers and excerpts of benchmarks whose licence does not let everybody pass them on "
+        "(LoCoMo: CC BY-NC 4.0) out of the report folder; figures and ids stay",
     )
     group.addoption(
         "--engram-fail-under",
@@ -138,7 +172,12 @@ class Options:
     data: Path | None
     reader: str
     judge: str
+    judge_runs: int
+    reader_settings: Mapping[str, Any]
+    judge_settings: Mapping[str, Any]
+    max_cost: float | None
     report: Path
+    withhold: bool
     floors: tuple[Floor, ...]
     worse_than: Path | None
 
@@ -153,13 +192,21 @@ class Options:
         names = [name.strip() for value in option.engram_method for name in value.split(",")]
         if "" in names:
             raise pytest.UsageError("--engram-method: an empty name; give the name of a method, or `all`")
-        for flag, value in (("--engram-k", option.engram_k), ("--engram-seeds", option.engram_seeds)):
+        counts = {
+            "--engram-k": option.engram_k,
+            "--engram-seeds": option.engram_seeds,
+            "--engram-judge-runs": option.engram_judge_runs,
+        }
+        for flag, value in counts.items():
             if value < 1:
                 raise pytest.UsageError(f"{flag}: {value} is too small; it must be 1 or more")
         if option.engram_retries < 0:
             raise pytest.UsageError(f"--engram-retries: {option.engram_retries} is too small; it must be 0 or more")
         if option.engram_budget is not None and option.engram_budget < 1:
             raise pytest.UsageError(f"--engram-budget: {option.engram_budget} is too small; it must be 1 or more")
+        limit = option.engram_max_cost
+        if limit is not None and not (isfinite(limit) and limit >= 0):
+            raise pytest.UsageError(f"--engram-max-cost: {limit} is no limit; give a number of dollars, 0 or more")
         return cls(
             methods=tuple(dict.fromkeys(names)),
             recorded={name: _from_invocation(config, name) for name in names if name.endswith(".jsonl")},
@@ -173,7 +220,12 @@ class Options:
             data=_folder(config, option.engram_data),
             reader=option.engram_reader,
             judge=option.engram_judge,
+            judge_runs=option.engram_judge_runs,
+            reader_settings=_settings("--engram-reader-set", option.engram_reader_set),
+            judge_settings=_settings("--engram-judge-set", option.engram_judge_set),
+            max_cost=limit,
             report=_from_invocation(config, option.engram_report or Path("reports", "latest")),
+            withhold=option.engram_withhold_texts,
             floors=tuple(_floor(text) for text in option.engram_fail_under),
             worse_than=_from_invocation(config, option.engram_fail_worse_than)
             if option.engram_fail_worse_than
@@ -193,6 +245,30 @@ def _folder(config: pytest.Config, given: str | None) -> Path | None:
     if not path.is_dir():
         raise pytest.UsageError(f"{name}: {value} is not a folder; give the folder that holds the benchmarks' files")
     return path.resolve()
+
+
+def _settings(flag: str, given: list[str]) -> dict[str, Any]:
+    """By name, the value as JSON, else as a text; None where one is left out."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise pytest.UsageError(f"{flag}: {text!r} is not NAME=VALUE, such as 'max_tokens=2000' or 'seed=none'")
+        try:
+            found[name] = None if value == "none" else json.loads(value, parse_constant=_no_number)
+        except _NoNumber:
+            raise pytest.UsageError(f"{flag}: {text!r} holds no number that can be sent; correct it") from None
+        except (ValueError, RecursionError):
+            found[name] = value
+    return found
+
+
+class _NoNumber(Exception):
+    pass
+
+
+def _no_number(word: str) -> NoReturn:
+    raise _NoNumber(word)
 
 
 def _floor(text: str) -> Floor:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,19 +20,25 @@ from pytest_engram import reading, report
 from pytest_engram.asking.memories import Memories
 from pytest_engram.asking.runner import blank
 from pytest_engram.basics.privacy import public
-from pytest_engram.judging.judge import VERDICT, asked, judge
-from pytest_engram.judging.judges import Bench, Case, Verdict
+from pytest_engram.judging import named
+from pytest_engram.judging.judge import VERDICT, asked, judge, wanted
+from pytest_engram.judging.judges import Bench, Case, Verdict, known_answers
+from pytest_engram.judging.judges import described as judge_described
+from pytest_engram.judging.judges import lines as judge_lines
 from pytest_engram.memory import Method
 from pytest_engram.plugin import gates, returned, vault
 from pytest_engram.plugin.items import PROPERTY, properties
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
+from pytest_engram.reading.desk import unread
 from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
 from pytest_engram.runs import manifest
+from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
-from pytest_engram.suites.base import Suite
+from pytest_engram.runs.withheld import WITHHELD, unquoting, withhold, withhold_known
+from pytest_engram.suites.base import Gold, Key, Suite, parse_metric
 
 if TYPE_CHECKING:
     from pytest_engram.encoding.tokens import Tokens
@@ -53,7 +60,7 @@ class Recorder:
         memories: whose haystacks have the entries that a report shows.
         suites: gives the suites of the run.
         metrics: by name without depth.
-        readings: encoder and reader of the run, when it has ended.
+        encoder: gives that of the run, when it has ended; None: nothing was embedded.
     """
 
     def __init__(
@@ -64,7 +71,7 @@ class Recorder:
         memories: Memories,
         suites: Callable[[], list[Suite]],
         metrics: Mapping[str, Any],
-        readings: Callable[[], tuple[dict[str, Any] | None, reading.ReaderSpec | None]],
+        encoder: Callable[[], dict[str, Any] | None],
     ) -> None:
         self._config = config
         self._options = options
@@ -72,7 +79,7 @@ class Recorder:
         self._memories = memories
         self._suites = suites
         self._metrics = metrics
-        self._readings = readings
+        self._encoder = encoder
         self.folder: Path = options.report
         self.results: dict[str, Any] | None = None
         self.failures: list[str] = []
@@ -83,10 +90,13 @@ class Recorder:
         self._verdict: Verdict | None = None
         self._told: dict[str, list[tuple[str, object]]] = {}  # an item's properties, until it is torn down
         self._log: Any = None
+        self._interrupted = False
+        self._queries: dict[str, dict[str, str]] = {}  # of a suite's questions, by id
 
-    def begin(self, earlier: Run | None, verdict: Verdict | None) -> None:
-        """Take the run that this one must not be worse than, and the judge, where there is one."""
+    def begin(self, earlier: Run | None, verdict: Verdict | None, desk: reading.Desk | None) -> None:
+        """Take the run that this one must not be worse than, and judge and reader, where there are any."""
         self._earlier, self._verdict = earlier, verdict
+        vault.of(self._config).desk = desk
         if verdict is not None:
             vault.of(self._config).bench = Bench(verdict)
 
@@ -120,22 +130,57 @@ class Recorder:
             self.add(outcome)
 
     def add(self, line: Outcome) -> Outcome:
-        """Judge a line and keep it; of an item that several workers ran, the first."""
+        """Have a line read, judge and keep it; of an item that several workers ran, the first."""
         secrets = vault.of(self._config)
         self._put_down_writing(line)
-        outcome = judge(secrets.keys[line.suite], line, self._metrics)
-        key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
+        key = (line.suite, line.item, line.method, line.seed)
         if key in secrets.outcomes:
             return secrets.outcomes[key]
+        self._take_answered()
+        self._read(line)
+        return self._keep(line)
+
+    def _keep(self, line: Outcome) -> Outcome:
+        """Judge a line, also one that was judged before it had its answer, and put it down."""
+        secrets = vault.of(self._config)
+        outcome = judge(secrets.keys[line.suite], line, self._metrics)
+        key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if outcome.reason or outcome.missing:
             outcome.reason = public(outcome.reason)
             outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
         if self._to_be_judged(outcome):
             outcome.missing["judged"] = WAITING
-            self._bring(key, outcome)
+            if not self._interrupted:
+                self._bring(key, outcome)
         secrets.outcomes[key] = outcome
         self._write(outcome)
         return outcome
+
+    def _read(self, line: Outcome) -> None:
+        """Have the reader answer, where a metric is of an answer and none was given elsewhere."""
+        secrets = vault.of(self._config)
+        if secrets.desk is None or not unread(line):
+            return
+        key = secrets.keys[line.suite]
+        gold = key.gold(line.question_id)
+        if not self._reads(key, gold):
+            return
+        suite, haystack = self._places[line.suite, line.question_id]
+        entries = returned.entries(line, self._memories.haystack(suite, haystack).plain)
+        secrets.desk.read(line, reading.Asked(line.query, entries, key.prompts, gold.prompt))
+
+    def _reads(self, key: Key, gold: Gold) -> bool:
+        """Whether the protocol has a metric of the answer for this question."""
+        if key.family is not None:
+            return False
+        names, _ = wanted(key, gold, self._metrics)
+        return any(named.of(self._metrics[parse_metric(name)[0]]).reads for name in names)
+
+    def _take_answered(self) -> None:
+        """What the reader has answered meanwhile."""
+        desk = vault.of(self._config).desk
+        for line in desk.ready() if desk is not None else ():
+            self._keep(line)
 
     def _put_down_writing(self, line: Outcome) -> None:
         """What writing a shared memory took stands at the first of its items, whichever worker asked it."""
@@ -166,29 +211,91 @@ class Recorder:
 
     def _bring(self, key: vault.Item, outcome: Outcome) -> None:
         secrets = vault.of(self._config)
-        gold = secrets.keys[outcome.suite].gold(outcome.question_id)
-        case = Case(outcome.query, gold.answers, str(outcome.answer), gold.fields)
         assert secrets.bench is not None
-        secrets.bench.ask(key, case)
+        self._ask_known(outcome.suite)
+        secrets.bench.ask(key, self._case(outcome.suite, outcome.question_id, str(outcome.answer)))
+
+    def _case(self, suite: str, question_id: str, answer: str) -> Case:
+        key = vault.of(self._config).keys[suite]
+        gold = key.gold(question_id)
+        query = self._texts_of(suite)[question_id]
+        return Case(query, gold.answers, answer, gold.fields, question_id, suite, key.prompts, gold.prompt)
+
+    def _texts_of(self, suite: str) -> dict[str, str]:
+        if suite not in self._queries:
+            questions = next(found.questions for found in self._suites() if found.name == suite)
+            self._queries[suite] = {question.id: question.query for question in questions}
+        return self._queries[suite]
+
+    def _ask_known(self, suite: str) -> None:
+        """Ask the judge about answers that are known to be wrong or right, before it judges any other of the suite."""
+        secrets = vault.of(self._config)
+        assert secrets.bench is not None
+        assert self._verdict is not None
+        if suite in secrets.known:
+            return
+        secrets.known[suite] = known_answers(self._verdict, secrets.keys[suite], self._texts_of(suite))
+        for one in secrets.known[suite]:
+            if not one.verdicts:
+                one.reason = WAITING
+                secrets.bench.ask(one, self._case(suite, one.question_id, one.answer))
+
+    def wait(self, session: pytest.Session) -> None:
+        """Wait for reader and judge; not where the run was interrupted: what is not there then says so."""
+        if session.exitstatus == pytest.ExitCode.INTERRUPTED:
+            self._interrupted = True
+            self._take_answered()
+            return
+        try:
+            self._take_answers()
+            self._take_verdicts()
+        except KeyboardInterrupt:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            told = "interrupted while questions were answered and judged; what was not says so"
+            self.failures.append(f"{told}, and the next run asks for the rest alone")
+
+    def _take_answers(self) -> None:
+        """Wait for the reader, and judge its lines again with its answers."""
+        from pytest_engram.basics.progress import progress
+
+        self._take_answered()
+        secrets = vault.of(self._config)
+        if secrets.desk is None or not len(secrets.desk):
+            return
+        took = reading.totals(secrets.outcomes.values())
+        label = f"Answering with {secrets.desk.spec.label}"
+        with progress(label, len(secrets.desk), "answer", file=self._stream(), patience=2.0) as bar:
+            for line in secrets.desk.rest():
+                took.add(self._keep(line))
+                bar.advance(1, took.spent())
+
+    def _stream(self) -> Any:
+        """What pytest writes to, at the beginning of a line."""
+        if terminal := self._config.pluginmanager.get_plugin("terminalreporter"):
+            terminal.ensure_newline()
+        return self._config.get_terminal_writer()._file
 
     def _take_verdicts(self) -> None:
         """Wait for the judge, and judge its lines again with its verdicts."""
         from pytest_engram.basics.progress import progress
 
         secrets = vault.of(self._config)
-        if secrets.bench is None or not len(secrets.bench):
+        if secrets.bench is None or self._verdict is None or not len(secrets.bench):
             return
-        stream = self._config.get_terminal_writer()._file
-        with progress("judging", len(secrets.bench), "answer", file=stream, patience=2.0) as bar:
+        label = f"Judging with {self._verdict.label}"
+        with progress(label, len(secrets.bench), "answer", file=self._stream(), patience=2.0) as bar:
             for key, verdicts, reason in secrets.bench.results():
+                bar.advance()
+                if isinstance(key, KnownAnswer):
+                    key.verdicts, key.reason = list(verdicts), public(reason)
+                    continue
                 line = asked(secrets.outcomes[key])
                 line.missing.pop(VERDICT, None)
                 if verdicts:
-                    line.fields["verdicts"] = list(verdicts)
+                    line.fields |= {"verdicts": list(verdicts), "judge": self._verdict.label}
                 else:
                     line.missing[VERDICT] = public(reason)
                 secrets.outcomes[key] = judge(secrets.keys[line.suite], line, self._metrics)
-                bar.advance()
 
     def _write(self, outcome: Outcome) -> None:
         if self.unwritten is not None:
@@ -196,7 +303,8 @@ class Recorder:
         try:
             if self._log is None:
                 self._begin_log()
-            self._log.write(outcome.to_line() + "\n")
+            line = withhold(outcome) if self._withheld(outcome.suite) else outcome
+            self._log.write(line.to_line() + "\n")
             self._log.flush()
         except OSError as error:
             self.unwritten = self._cannot_write(error)
@@ -234,22 +342,19 @@ class Recorder:
         found = vault.of(self._config).outcomes
         if not found:
             return
-        try:
-            self._take_verdicts()
-        except KeyboardInterrupt:
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
-            self.failures.append("interrupted while answers were judged; what was not judged says so")
         self.close()
         suites = [suite.name for suite in self._suites()]
         outcomes = list(runlog.canonical(found.values(), suites))
         self._count(outcomes)
         facts = self._manifest(outcomes)
+        known = [one for those in vault.of(self._config).known.values() for one in those]
+        outcomes, known = self._without_texts(outcomes, known)
         try:
-            self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes))
+            self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes), known)
             self.unwritten = None
         except OSError as error:
             # What was measured is shown at least.
-            self.results = aggregate(outcomes, facts)
+            self.results = aggregate(outcomes, facts, known)
             self.unwritten = self._cannot_write(error)
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -263,6 +368,17 @@ class Recorder:
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _without_texts(
+        self, outcomes: Sequence[Outcome], known: Sequence[KnownAnswer]
+    ) -> tuple[list[Outcome], list[KnownAnswer]]:
+        """What may be passed on: nothing of a text whose licence does not let everybody."""
+        lines = [withhold(line) if self._withheld(line.suite) else line for line in outcomes]
+        return lines, [withhold_known(one) if self._withheld(one.suite) else one for one in known]
+
+    def _withheld(self, suite: str) -> bool:
+        """Whether nothing of a suite's texts may be written: not even into the log of a run that is killed."""
+        return self._options.withhold and not vault.of(self._config).keys[suite].shareable
+
     def _count(self, outcomes: Sequence[Outcome]) -> None:
         """Put down how many tokens came back, and how long entries are where a memory has texts of its own."""
         if self._tokens.describe() is not None:
@@ -275,13 +391,21 @@ class Recorder:
 
         return Tokens(cache_dir() / "tokens")
 
+    def _floor(self, suite: Suite) -> dict[str, Any]:
+        """What k random entries would get, where that is known."""
+        from pytest_engram.judging.chance import floors
+
+        found = floors(suite, vault.of(self._config).keys[suite.name], self._options.k)
+        return {"floor": dict(found)} if found else {}
+
     def _manifest(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         keys = vault.of(self._config).keys
         methods = self._methods.selected
-        suites = {suite.name: describe(keys[suite.name]) for suite in self._suites()}
+        suites = {suite.name: describe(keys[suite.name]) | self._floor(suite) for suite in self._suites()}
         items = sum(len(self._methods.seeds(method)) for method in methods)
-        encoder, reader = self._readings()
-        answered = {**reader.describe(), "totals": asdict(reading.totals(outcomes))} if reader else None
+        desk = vault.of(self._config).desk
+        took = reading.totals(unquoting(line) if self._withheld(line.suite) else line for line in outcomes)
+        answered = {**desk.describe(), "totals": asdict(took)} if desk is not None else None
         return manifest.of(
             k=self._options.k,
             budget=self._options.budget,
@@ -292,13 +416,31 @@ class Recorder:
             suites=suites,
             planned=items * sum(suite["n"] for suite in suites.values()),
             ran=len(outcomes),
-            encoder=encoder,
+            encoder=self._encoder(),
             reader=answered,
-            judge=None if self._verdict is None else self._verdict.label,
+            judge=self._judge_described(),
             root=self._config.rootpath,
             admission=_admission(outcomes),
             seconds=time.time() - self.started,
         )
+
+    def _judge_described(self) -> dict[str, Any] | None:
+        if self._verdict is None:
+            return None
+        keys = {name: key for name, key in vault.of(self._config).keys.items() if "judged" in key.metrics}
+        return judge_described(self._options.judge, self._verdict, keys)
+
+    def _judge_lines(self) -> list[str]:
+        """What its verdicts took, and why there is none on some answers."""
+        if self._verdict is None:
+            return []
+        secrets = vault.of(self._config)
+        known = [one for those in secrets.known.values() for one in those]
+        answered = [line for line in secrets.outcomes.values() if line.answer is not None]
+        unjudged = Counter(line.missing["judged"] for line in answered if "judged" in line.missing)
+        unjudged.update(one.reason for one in known if not one.verdicts)
+        judged = sum("judge" in line.fields for line in answered)
+        return judge_lines(self._verdict, judged, sum(bool(one.verdicts) for one in known), unjudged)
 
     def _texts(self, outcomes: Sequence[Outcome]) -> dict[str, dict[str, str]]:
         """Excerpts of all entries that some method returned or dropped, for the page: suite, haystack/id, text."""
@@ -308,7 +450,7 @@ class Recorder:
         for outcome in outcomes:
             wanted = [*outcome.ids, *(str(d["id"]) for d in outcome.dropped)]
             suite = by_name.get(outcome.suite)
-            if suite is None or not wanted or suite.not_run:
+            if suite is None or not wanted or suite.not_run or WITHHELD in outcome.fields:
                 continue
             key = haystacks[outcome.suite][outcome.question_id]
             texts = found.setdefault(outcome.suite, {})
@@ -328,10 +470,13 @@ class Recorder:
         width = shutil.get_terminal_size().columns
         terminal.section("engram", "=")
         terminal.line(report.terminal(self.results, width, colour=terminal.hasmarkup).rstrip())
-        _, spec = self._readings()
-        if spec is not None:
-            for line in reading.lines(spec, reading.totals(vault.of(self._config).outcomes.values())):
+        secrets = vault.of(self._config)
+        if secrets.desk is not None:
+            took = reading.totals(secrets.outcomes.values())
+            for line in reading.lines(secrets.desk.spec, took, secrets.desk.notes()):
                 terminal.line(line)
+        for line in self._judge_lines():
+            terminal.line(line)
         self._tell_failures(terminal)
         if self.unwritten is not None:
             return

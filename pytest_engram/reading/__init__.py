@@ -1,19 +1,29 @@
 """Who answers from the entries that a memory returned. One module a reader, which `pytest_engram_readers` names.
 
-What a reader's module holds is said by `base.ReaderMaker`.
+What a reader's module holds is said by `base.ReaderMaker`. A reader is asked in the process that judges, and nowhere
+else: official prompts need what gold alone knows, and one process can count the money.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_engram.basics.registry import Registry
-from pytest_engram.memory import Entry
-from pytest_engram.reading.base import Answer, Reader, ReaderError, ReaderMaker, ReaderSpec, ReaderUnavailable
+from pytest_engram.reading.base import (
+    Answer,
+    Asked,
+    Reader,
+    ReaderError,
+    ReaderMaker,
+    ReaderSpec,
+    ReaderUnavailable,
+)
+from pytest_engram.reading.connection import EndpointError, concurrency
+from pytest_engram.reading.desk import Desk
+from pytest_engram.reading.purse import Purse
 from pytest_engram.runs.outcome import Outcome
 
 __all__ = [
@@ -21,13 +31,16 @@ __all__ = [
     "READERS",
     "RECORDED",
     "Answer",
+    "Asked",
+    "Desk",
+    "Purse",
     "Reader",
     "ReaderError",
     "ReaderMaker",
     "ReaderSpec",
     "ReaderUnavailable",
-    "Reading",
     "Totals",
+    "desk",
     "known",
     "lines",
     "make",
@@ -36,6 +49,7 @@ __all__ = [
 ]
 
 NONE = "none"
+_OF_ANSWERS = ("subem", "f1", "judged")  # metrics of the shipped ones that have no number without an answer
 RECORDED = "recorded"  # who answered where a recorded method's file has the answer
 
 # By the name that is asked for, where each shipped reader is; it is imported when it is first needed.
@@ -48,13 +62,19 @@ def known(readers: Mapping[str, Any] = READERS) -> list[str]:
     return [NONE, *(readers[kind].USAGE for kind in sorted(readers))]
 
 
-def resolve(name: str, data: Path | None, readers: Mapping[str, Any] = READERS) -> ReaderSpec | None:
+def resolve(
+    name: str,
+    data: Path | None,
+    readers: Mapping[str, Any] = READERS,
+    settings: Mapping[str, Any] | None = None,
+) -> ReaderSpec | None:
     """The reader that `--engram-reader` asks for; None for "none".
 
     Args:
         name: a reader's name, and behind a colon what it needs.
-        data: the folder of `--engram-data`, for the official prompt.
+        data: the folder of `--engram-data`, for official prompts.
         readers: those that there are, as `pytest_engram_readers` brings them.
+        settings: those of `--engram-reader-set`; None takes one out.
 
     Raises:
         ReaderError: there is no such reader, or it can't be used here.
@@ -67,60 +87,43 @@ def resolve(name: str, data: Path | None, readers: Mapping[str, Any] = READERS) 
     if usage is None or (":" in usage) != bool(colon) or (colon and not argument.strip()):
         raise ReaderError(f"no reader {name!r}; known are {', '.join(known(readers))}")
     spec: ReaderSpec = readers[kind].resolve(argument.strip(), data)
-    return spec
+    unknown = [given for given in settings or () if spec.model is None and given not in spec.settings]
+    if unknown:
+        raise ReaderError(f"{name} is no model: it has no setting {unknown[0]!r}; leave out --engram-reader-set")
+    return replace(spec, settings={**spec.settings, **(settings or {})})
 
 
-def make(spec: ReaderSpec, cache_dir: Path, readers: Mapping[str, Any] = READERS) -> Reader:
-    """The reader, in a process that asks.
+def make(spec: ReaderSpec, cache_dir: Path, readers: Mapping[str, Any] = READERS, purse: Purse | None = None) -> Reader:
+    """The reader; it asks nobody before it must.
 
     Args:
         spec: what `resolve` returned.
         cache_dir: where answers that cost something are kept.
         readers: those that there are.
+        purse: of the run.
+
+    Raises:
+        ReaderError: a setting can't be one.
     """
-    reader: Reader = Registry("reader", readers)[spec.kind].make(spec, cache_dir)
+    reader: Reader = Registry("reader", readers)[spec.kind].make(spec, cache_dir, purse or Purse())
     return reader
 
 
-class Reading:
-    """The reader of a run, if it has one, at work in a process that asks.
-
-    Args:
-        spec: which; None: nobody answers.
-        cache_dir: gives the folder where answers that cost something are kept.
-        readers: those that there are.
-    """
-
-    def __init__(
-        self, spec: ReaderSpec | None, cache_dir: Callable[[], Path], readers: Mapping[str, Any] = READERS
-    ) -> None:
-        self._spec = spec
-        self._cache_dir = cache_dir
-        self._readers = readers
-
-    @cached_property
-    def _reader(self) -> Reader | None:
-        return make(self._spec, self._cache_dir(), self._readers) if self._spec else None
-
-    def read(self, question: str, entries: Sequence[Entry], outcome: Outcome) -> None:
-        """Put the answer into the outcome, or why there is none; nothing where nobody is asked."""
-        if self._spec is None or self._reader is None:
-            return
-        outcome.reader = self._spec.label
-        try:
-            answer = self._reader.answer(question, entries)
-        except ReaderUnavailable as reason:
-            outcome.missing["answer"] = str(reason)
-            return
-        outcome.answer = answer.text
-        outcome.fields |= answer.fields()
+def desk(spec: ReaderSpec, cache_dir: Path, readers: Mapping[str, Any] = READERS, purse: Purse | None = None) -> Desk:
+    """The reader at work; as `make`."""
+    try:
+        threads = concurrency()
+    except EndpointError as error:
+        raise ReaderError(str(error)) from None
+    return Desk(spec, make(spec, cache_dir, readers, purse), threads)
 
 
 @dataclass
 class Totals:
     """What a run's answers took. Tokens and cost are those of the questions that this run asked, not of stored ones.
 
-    `cost` is in US dollars, None where an answer's is not known; `unanswered` counts the questions by reason.
+    What a model said that is no answer is counted in them. `cost` is in US dollars, None where an answer's is not
+    known; `unanswered` counts the questions by reason.
     """
 
     answered: int = 0
@@ -135,17 +138,30 @@ class Totals:
         if outcome.reader == RECORDED:
             return
         if outcome.answer is None:
-            reasons = (why for why in outcome.missing.values() if not why.startswith("needs "))
+            told = sorted(outcome.missing.items(), key=lambda item: item[0] not in _OF_ANSWERS)
+            reasons = (why for _, why in told if not why.startswith("needs "))
             if outcome.reader is not None and (reason := next(reasons, None)):
                 self.unanswered[reason] = self.unanswered.get(reason, 0) + 1
+            if "cached" in outcome.fields:
+                self._spend(outcome.fields)
             return
         self.answered += 1
         if outcome.fields.get("cached"):
             self.stored += 1
             return
-        self.tokens_in += outcome.fields.get("tokens_in", 0)
-        self.tokens_out += outcome.fields.get("tokens_out", 0)
-        cost = outcome.fields.get("cost")
+        self._spend(outcome.fields)
+
+    def spent(self) -> str:
+        """Tokens and money, in words."""
+        return f"{self.tokens_in} tokens in, {self.tokens_out} out, {self._money()}"
+
+    def _money(self) -> str:
+        return "of unknown cost" if self.cost is None else f"${self.cost:.4f}"
+
+    def _spend(self, fields: Mapping[str, Any]) -> None:
+        self.tokens_in += fields.get("tokens_in", 0)
+        self.tokens_out += fields.get("tokens_out", 0)
+        cost = fields.get("cost")
         self.cost = None if self.cost is None or cost is None else self.cost + cost
 
 
@@ -157,19 +173,17 @@ def totals(outcomes: Iterable[Outcome]) -> Totals:
     return found
 
 
-def lines(spec: ReaderSpec, found: Totals) -> list[str]:
-    """What a person is told at the end of a run: the answers and what they took, then each reason for none."""
+def lines(spec: ReaderSpec, found: Totals, notes: Sequence[str] = ()) -> list[str]:
+    """What a person is told at the end of a run: the answers and what they took, notes, then each reason for none."""
     told = []
-    if found.answered:
+    if found.answered or found.tokens_in or found.tokens_out or found.cost != 0.0:  # paid for, whatever came of it
         asked = found.answered - found.stored
-        parts = [f"{found.answered} answers"]
+        parts = [f"{found.answered} answer{'s' * (found.answered != 1)}"]
         if spec.model is not None:
-            cost = "of unknown cost" if found.cost is None and asked else f"${found.cost or 0:.4f}"
-            parts += [
-                f"{asked} asked, {found.stored} from the store",
-                f"{found.tokens_in} tokens in, {found.tokens_out} out, {cost}",
-            ]
+            parts += [f"{asked} asked, {found.stored} from the store"] if found.answered else []
+            parts.append(found.spent())
         told.append(f"reader {spec.label}: {'; '.join(parts)}")
+    told += [f"reader {spec.label}: {note}" for note in notes]
     for reason, count in sorted(found.unanswered.items(), key=lambda item: (-item[1], item[0])):
         told.append(f"reader {spec.label}: {count} not answered: {reason}")
     return told

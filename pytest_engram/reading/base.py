@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_engram.memory import Entry
+from pytest_engram.reading.purse import Purse
 
 
 class ReaderError(Exception):
@@ -15,23 +16,29 @@ class ReaderError(Exception):
 
 
 class ReaderUnavailable(Exception):
-    """A question that can't be answered now. The message is the reason, in one line, without any secret."""
+    """A question that can't be answered now. The message is the reason, in one line, without any secret.
+
+    Attributes:
+        spent: what the asking took all the same.
+    """
+
+    def __init__(self, reason: str, spent: Answer | None = None) -> None:
+        super().__init__(reason)
+        self.spent = spent
 
 
 @dataclass(frozen=True)
 class ReaderSpec:
-    """Which reader a run uses, as JSON: what the workers need to make it. There is no secret in it.
+    """Which reader a run uses. There is no secret in it.
 
     Attributes:
         name: as given, such as "newest" or "openai:MODEL".
         kind: the reader's module.
         label: the name in tables.
-        model: where there is one.
+        model: where there is one. Then the reader is asked beside the run, by several threads; else as a line comes.
         endpoint: whose model it is: a host without port, path or credentials; "loopback" for this machine's own.
-        prompt: `prompts.Prompt.describe()`, or None where no model is asked.
-        settings: what else an answer depends on.
-        templates: the prompt's texts; a manifest holds their hashes alone.
-        run: names the run among those that share a cache.
+        settings: what else an answer depends on. Those of `--engram-reader-set` are put into it; None takes one out.
+        data: the folder of `--engram-data`, for official prompts.
     """
 
     name: str
@@ -39,14 +46,30 @@ class ReaderSpec:
     label: str
     model: str | None = None
     endpoint: str | None = None
-    prompt: dict[str, Any] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    templates: dict[str, str] = field(default_factory=dict)
-    run: str = ""
+    data: Path | None = None
 
     def describe(self) -> dict[str, Any]:
         """For a manifest, as JSON."""
-        return {key: value for key, value in asdict(self).items() if key not in ("templates", "run")}
+        return {key: value for key, value in asdict(self).items() if key != "data"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a reader is asked.
+
+    Attributes:
+        question: its text.
+        entries: what the memory returned, in its order, best first; a text of the memory's own is as new as the newest
+            of its sources.
+        prompts: whose official prompts the question is to be asked with: a benchmark of `officials`; None: nobody's.
+        prompt: what these ask for beside, such as a category or a date; `suites.base.Gold.prompt`.
+    """
+
+    question: str
+    entries: Sequence[Entry] = ()
+    prompts: str | None = None
+    prompt: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +90,14 @@ class Answer:
 
 
 class Reader(Protocol):
-    """Answers questions."""
+    """Answers questions, in the process that judges.
 
-    def answer(self, question: str, entries: Sequence[Entry]) -> Answer:
-        """The answer to `question` from `entries`, which are in the memory's order, best first.
+    More is used where a reader has it: `describe() -> dict`, which a manifest holds in place of what the spec says
+    under the same names; and `notes() -> list[str]`, lines for the end of a run.
+    """
+
+    def answer(self, asked: Asked) -> Answer:
+        """The answer to a question. Called by several threads where there is a model.
 
         Raises:
             ReaderUnavailable: it can't answer.
@@ -87,7 +114,7 @@ class ReaderMaker(Protocol):
     USAGE: str
 
     def resolve(self, argument: str, data: Path | None) -> ReaderSpec:
-        """The reader for what stands behind the colon, in the controller: cheap, and without asking anybody anything.
+        """The reader for what stands behind the colon: cheap, and without asking anybody anything.
 
         Its `kind` is the name that it is asked for by.
 
@@ -96,6 +123,12 @@ class ReaderMaker(Protocol):
         """
         ...
 
-    def make(self, spec: ReaderSpec, cache_dir: Path) -> Reader:
-        """The reader, in every process that asks."""
+    def make(self, spec: ReaderSpec, cache_dir: Path, purse: Purse) -> Reader:
+        """The reader.
+
+        Args:
+            spec: what `resolve` returned.
+            cache_dir: answers that cost something can be kept in it.
+            purse: counts what they cost, and closes where the run's limit is reached.
+        """
         ...

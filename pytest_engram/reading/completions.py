@@ -1,23 +1,17 @@
-"""What a paid-for answer needs: a store that survives kills, a limit over all workers, one notice of an outage.
-
-All of it is files in the cache, so that the workers of a run, and runs after one another, share it.
-"""
+"""A store for what was paid for: it survives kills, and runs after one another or beside one another share it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-POLL_SECONDS = 0.05
-KEPT_SECONDS = 24 * 3600.0  # notices of runs older than that are deleted
+from filelock import FileLock
 
 
 class StoreError(Exception):
@@ -37,7 +31,8 @@ class CompletionStore:
     def get_or_ask(self, request: Mapping[str, Any], ask: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
         """The stored completion of `request`, else what `ask` gives, which is stored at once.
 
-        Processes that want the same at the same time wait for the one that asks. A damaged file counts as none.
+        Threads and processes that want the same at the same time wait for the one that asks. A damaged file counts as
+        none.
 
         Args:
             request: all that the completion depends on, as JSON.
@@ -51,7 +46,7 @@ class CompletionStore:
         """
         digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
         path = self._folder / digest[:2] / f"{digest}.json"
-        if (found := _read(path)) is not None:
+        if (found := _completion(path)) is not None:
             return found, True
         lock = path.with_suffix(".lock")
         with _writing():
@@ -59,7 +54,7 @@ class CompletionStore:
             held = FileLock(lock)
             held.acquire()
         try:
-            if (found := _read(path)) is not None:
+            if (found := _completion(path)) is not None:
                 return found, True
             completion = ask()
             with _writing():
@@ -72,80 +67,29 @@ class CompletionStore:
                 lock.unlink()
 
 
-@contextmanager
-def slot(folder: Path, name: str, slots: int) -> Iterator[None]:
-    """Hold one of `slots` places that all processes share under `name`; wait for one to become free.
-
-    The operating system frees the place of a process that dies.
-
-    Raises:
-        StoreError: the folder can't be written.
-    """
-    with _writing():
-        folder.mkdir(parents=True, exist_ok=True)
-        held = _first_free([FileLock(folder / f"{name}-{number}.lock") for number in range(slots)])
-    try:
-        yield
-    finally:
-        held.release()
-
-
-def _first_free(locks: list[FileLock]) -> FileLock:
-    while True:
-        for lock in locks:
-            with suppress(Timeout):
-                lock.acquire(blocking=False)
-                return lock
-        time.sleep(POLL_SECONDS)
-
-
-class Outage:
-    """What one worker found out about an endpoint, for the others of its run: they need not find out themselves.
-
-    Args:
-        path: of the notice, one for each run.
-        seconds: how long a passing outage is believed; after that one worker tries again while the others go by it.
-    """
-
-    def __init__(self, path: Path, seconds: float) -> None:
-        self._path = path
-        self._seconds = seconds
-
-    def reason(self) -> str | None:
-        """Why asking is pointless now, else None. Who gets None after an outage is the one who tries again."""
-        notice = _read(self._path)
-        if notice is None:
-            return None
-        if notice.get("until") is None or time.time() < notice["until"]:
-            return str(notice["text"])
-        self.declare(str(notice["text"]), lasting=False)
-        return None
-
-    def declare(self, reason: str, *, lasting: bool) -> None:
-        """Tell the others; `lasting` where trying again in this run is pointless."""
-        with suppress(OSError):  # without a notice each worker finds out by itself: slower, but right
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            for old in self._path.parent.glob("*.json"):
-                if time.time() - old.stat().st_mtime > KEPT_SECONDS:
-                    old.unlink(missing_ok=True)
-            _replace(self._path, {"text": reason, "until": None if lasting else time.time() + self._seconds})
-
-    def over(self) -> None:
-        """The endpoint answers."""
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> dict[str, Any] | None:
+def remembered(path: Path) -> dict[str, Any]:
+    """What `remember` put there; nothing where there is nothing that can be read."""
     try:
         record = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and isinstance(record.get("text"), str) else None
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def remember(path: Path, record: Mapping[str, Any]) -> None:
+    """Put down a small fact, for runs to come; where it can't be written, they find it out themselves."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, record)
+
+
+def _completion(path: Path) -> dict[str, Any] | None:
+    record = remembered(path)
+    return record if isinstance(record.get("text"), str) else None
 
 
 def _replace(path: Path, record: Mapping[str, Any]) -> None:
-    part = path.with_suffix(f".{os.getpid()}.part")
+    part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.part")
     part.write_text(json.dumps(record), encoding="utf-8")
     os.replace(part, path)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
-from pytest_engram.memory import Entry
-from pytest_engram.reading.base import Answer, ReaderSpec
+from pytest_engram.reading.base import Answer, Asked, ReaderSpec
+from pytest_engram.reading.purse import Purse
 
 USAGE = "newest"
 LABEL = "newest (no LLM)"
@@ -31,17 +31,18 @@ class Newest:
     two that are equally new, the one that the memory ranked higher. The answer is that entry's text.
     """
 
-    def answer(self, question: str, entries: Sequence[Entry]) -> Answer:
+    def answer(self, asked: Asked) -> Answer:
         """The text of the chosen entry; empty where there is none."""
-        wanted = content_words(question)
+        wanted = content_words(asked.question)
         # max() keeps the first of equals, and the memory's best comes first.
-        best = max(entries, key=lambda e: (len(wanted & content_words(e.text)), e.time), default=None)
+        best = max(asked.entries, key=lambda e: (len(wanted & content_words(e.text)), e.time), default=None)
         return Answer("" if best is None else best.text)
 
 
-def content_words(text: str) -> set[str]:
+@lru_cache(maxsize=4096)  # the same entries come back from one memory after the other
+def content_words(text: str) -> frozenset[str]:
     """The different words of a text, case-folded, without function words."""
-    return set(_WORD.findall(text.casefold())) - _FUNCTION_WORDS
+    return frozenset(_WORD.findall(text.casefold())) - _FUNCTION_WORDS
 
 
 def resolve(argument: str, data: Path | None) -> ReaderSpec:  # noqa: ARG001
@@ -49,6 +50,6 @@ def resolve(argument: str, data: Path | None) -> ReaderSpec:  # noqa: ARG001
     return ReaderSpec(name=USAGE, kind="newest", label=LABEL)
 
 
-def make(spec: ReaderSpec, cache_dir: Path) -> Newest:  # noqa: ARG001
+def make(spec: ReaderSpec, cache_dir: Path, purse: Purse) -> Newest:  # noqa: ARG001
     """A reader without any state."""
     return Newest()

@@ -18,7 +18,9 @@ from pytest_engram.asking.runner import Asker
 from pytest_engram.basics.registry import Registry
 from pytest_engram.judging.judge import asked, judge
 from pytest_engram.memory import Entry, Method
-from pytest_engram.reading import Answer, ReaderSpec, Reading, totals
+from pytest_engram.plugin import returned
+from pytest_engram.reading import Answer, Asked, Desk, ReaderSpec, totals
+from pytest_engram.reading.desk import unread
 from pytest_engram.runs import schema
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold, Key, Lists, Question, Suite
@@ -35,7 +37,7 @@ KEY = Key(
 
 def zoo(name: str = "zoo", ids: tuple[str, ...] = ("q0", "q1", "q2", "q3"), **more: Any) -> Suite:
     questions = [Question(id_, f"animal-{id_}", f"What does {id_} eat?", "zoo") for id_ in ids]
-    return Suite(name, Path(f"{name}.yaml"), questions, Lists({"zoo": ENTRIES}), **{"reads": True, **more})
+    return Suite(name, Path(f"{name}.yaml"), questions, Lists({"zoo": ENTRIES}), **more)
 
 
 def lines(*records: Any) -> bytes:
@@ -53,14 +55,8 @@ def placed(*records: Any, suites: tuple[Suite, ...] = (), whole: bool = True) ->
 
 
 class Echo:
-    def resolve(self, argument: str, data: Path | None) -> ReaderSpec:
-        raise NotImplementedError
-
-    def make(self, spec: ReaderSpec, cache_dir: Path) -> Echo:
-        return self
-
-    def answer(self, question: str, entries: Any) -> Answer:
-        return Answer(entries[0].text if entries else "nothing")
+    def answer(self, asked: Asked) -> Answer:
+        return Answer(asked.entries[0].text if asked.entries else "nothing")
 
 
 def ask(
@@ -68,11 +64,14 @@ def ask(
 ) -> Outcome:
     suite = suite or zoo()
     memories = Memories(k, lambda: pytest.fail("something was embedded"))
-    reading = Reading(ReaderSpec("echo", "echo", "echo"), Path, {"echo": Echo()})
     budget = None if fits is None else lambda texts: min(fits, len(texts))
-    asker = Asker(memories, lambda _: None, reading, {"mem": recording}, budget)
+    asker = Asker(memories, lambda _: None, {"mem": recording}, budget)
     question = next(question for question in suite.questions if question.id == question_id)
-    return asker.ask(suite, question, recording.method("mem"), 0, "item", lambda: pytest.fail("a memory was made"))
+    line = asker.ask(suite, question, recording.method("mem"), 0, "item", lambda: pytest.fail("a memory was made"))
+    if unread(line):  # as the process that judges does it
+        entries = returned.entries(line, {entry.id: entry for entry in ENTRIES})
+        Desk(ReaderSpec("echo", "echo", "echo"), Echo(), 1).read(line, Asked(line.query, entries))
+    return line
 
 
 def judged(recording: Recording, question_id: str = "q0", **more: Any) -> Outcome:
@@ -128,6 +127,12 @@ def test_an_answer_alone_says_nothing_of_what_was_recalled() -> None:
     assert found.missing["recall_any@5"] == found.missing["answer@10"] == why
     # An empty list says that nothing was returned.
     assert judged(placed({"question_id": "q0", "ids": [], "answer": "thing 0"})).metrics["answer@10"] == 0.0
+
+
+def test_a_person_s_verdict_is_kept_beside_the_judge_s() -> None:
+    found = judged(placed({"question_id": "q0", "answer": "thing 0", "verdicts": [True, False], "human": False}))
+    assert (found.fields["human"], found.metrics["judged"]) == (False, 0.5)
+    assert "human" not in judged(placed({"question_id": "q0", "answer": "thing 0"})).fields
 
 
 def test_verdicts_alone_are_enough_for_judged() -> None:
@@ -250,7 +255,7 @@ def test_what_workers_get_is_what_was_placed(tmp_path: Path) -> None:
         ('{"questionId": "q0"}', "questionId: no such field; did you mean question_id?"),
         (
             '{"question_id": "q0", "score": 1}',
-            "score: no such field; known are question_id, suite, ids, texts, answer, verdicts, seconds, tokens",
+            "score: no such field; known are question_id, suite, ids, texts, answer, verdicts, seconds, tokens, human",
         ),
         ('{"question_id": 7, "ids": []}', 'question_id: must be a text; got 7; write "7"'),
         ('{"question_id": "q0"}', "nothing that could be judged; add `ids`, `texts`, `answer` or `verdicts`, or *"),
@@ -265,6 +270,14 @@ def test_what_workers_get_is_what_was_placed(tmp_path: Path) -> None:
         ('{"question_id": "q0", "answer": "\\ud800"}', 'answer: holds half a character; got "\\ud800"; write it as *'),
         ('{"question_id": "q0", "verdicts": []}', "verdicts: must have a verdict; got []; write true or false, or *"),
         ('{"question_id": "q0", "verdicts": [1]}', "verdicts[0]: must be true or false; got 1; write one of them"),
+        (
+            '{"question_id": "q0", "answer": "a", "human": "yes"}',
+            'human: must be true or false; got "yes"; write one of them, or leave the field out',
+        ),
+        (
+            '{"question_id": "q0", "ids": [], "human": true}',
+            "human: is a person's verdict on an answer, and there is none; add `answer`, or leave it out",
+        ),
         ('{"question_id": "q0", "seconds": true}', "seconds: must be a number of seconds; got true; write one, or *"),
         ('{"question_id": "q0", "seconds": NaN}', "seconds: must be a number of seconds; got NaN; write one, or *"),
         ('{"question_id": "q0", "seconds": 1e999}', "seconds: must be a number of seconds; got Infinity; write one*"),

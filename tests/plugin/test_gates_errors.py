@@ -29,6 +29,16 @@ def test_a_floor_is_not_passed_with_errors() -> None:
     ]
 
 
+def test_a_floor_is_not_passed_where_the_money_ran_out() -> None:
+    outcomes = [runs.outcome(f"q{i}", 1.0) for i in range(18)]
+    why = "--engram-max-cost of $1 is reached"
+    outcomes += [runs.outcome(f"u{i}", None, missing={"answer@10": why}) for i in range(2)]
+    (line,) = told(runs.by_hand(outcomes), 0.5)
+    assert line.startswith(
+        "--engram-fail-under tiny:answer@10=0.5: loom has 1.0000 (n=18), but partial: 18 of 20 answered"
+    )
+
+
 def test_being_no_worse_is_not_shown_with_errors() -> None:
     earlier = run(0)
     assert gates.worse(earlier, ["loom"], earlier.outcomes, earlier.manifest) == []

@@ -49,12 +49,12 @@ class Echo:
     def resolve(self, argument, data):
         return ReaderSpec(name=f"echo:{argument}", kind="echo", label=f"echo {argument}", settings={"prefix": argument})
 
-    def make(self, spec, cache_dir):
+    def make(self, spec, cache_dir, purse):
         self.prefix = spec.settings["prefix"]
         return self
 
-    def answer(self, question, entries):
-        return Answer(f"{self.prefix} {entries[0].text}", tokens_in=7, tokens_out=3)
+    def answer(self, asked):
+        return Answer(f"{self.prefix} {asked.entries[0].text}", tokens_in=7, tokens_out=3)
 
 
 class Strict:
@@ -163,7 +163,7 @@ def test_all_four_come_from_a_conftest_and_are_used(zoo: pytest.Pytester, worker
     assert near["fields"]["verdicts"] == [False, False, True]
     manifest = json.loads((zoo.path / "reports/latest/manifest.json").read_text())
     assert manifest["reader"]["name"] == "echo:Well,"
-    assert manifest["judge"] == "strict"
+    assert manifest["judge"] == {"name": "strict", "label": "strict"}
     rows = json.loads((zoo.path / "reports/latest/results.json").read_text())["rows"]
     assert {row["metric"]: row["status"] for row in rows} == dict.fromkeys(near["metrics"], "ok")
     assert "recall_any@5" in run.stdout.str()
@@ -191,7 +191,10 @@ def test_a_judge_that_fails_is_a_reason_and_not_a_crash(zoo: pytest.Pytester) ->
     ("arguments", "told"),
     [
         (["--engram-reader=ecco:x"], "*--engram-reader: no reader 'ecco:x'; known are none, echo:PREFIX, newest, *"),
-        (["--engram-judge=strickt"], "*--engram-judge: no judge 'strickt'; known are none, strict"),
+        (
+            ["--engram-judge=strickt"],
+            "*--engram-judge: no judge 'strickt'; known are none, openai:MODEL, recorded:FILE.jsonl, strict",
+        ),
     ],
 )
 def test_what_is_misspelt_is_one_line_with_those_that_there_are(
@@ -224,8 +227,8 @@ def test_a_metric_of_ones_own_measures_a_shipped_suite(zoo: pytest.Pytester) -> 
     from pytest_engram.suites import shipped_cases
 
     demo = (shipped_cases() / "pilot" / "demo_fc.yaml").read_text()
-    assert "metrics: [answer@10, subem]" in demo
-    (zoo.path / "demo.yaml").write_text(demo.replace("[answer@10, subem]", "[answer@10, last_place@10]"))
+    assert "metrics: [answer@10, resolved@10, subem]" in demo
+    (zoo.path / "demo.yaml").write_text(demo.replace("[answer@10, resolved@10, subem]", "[answer@10, last_place@10]"))
     run = zoo.runpytest_subprocess("--engram-method=first", "-n", "1", "demo.yaml")
     assert run.ret == 0, run.stdout.str()
     measured = [(line["metrics"]["answer@10"], line["metrics"]["last_place@10"]) for line in log(zoo)]

@@ -168,7 +168,25 @@ def test_cases_come_from_the_ini_file(project: pytest.Pytester) -> None:
 def test_without_paths_the_shipped_suites_are_run(project: pytest.Pytester) -> None:
     run = project.runpytest("--engram-method=first", "--co", "-q")
     run.stdout.fnmatch_lines(["cases/pilot/fc_mh_6k.yaml::q017[[]first[]]"])
+    run.stdout.fnmatch_lines(["cases/pilot/locomo.yaml::locomo_0_qa2[[]first[]]"])
     assert "tiny" not in run.stdout.str()
+    assert "cases/full" not in run.stdout.str()
+
+
+@pytest.mark.parametrize(
+    "asked", ["--engram-suite=locomo_full", str(SHIPPED / "full"), str(SHIPPED / "full" / "locomo.yaml")]
+)
+def test_a_long_suite_is_run_where_it_is_asked_for(project: pytest.Pytester, asked: str) -> None:
+    run = project.runpytest("--engram-method=bm25", asked, "--co", "-q")
+    collected = [line for line in run.outlines if "::" in line]
+    assert collected
+    assert all("full/locomo.yaml::all[" in line for line in collected)
+
+
+def test_the_folder_above_a_long_suite_does_not_ask_for_it(project: pytest.Pytester) -> None:
+    run = project.runpytest("--engram-method=bm25", str(SHIPPED), "--co", "-q")
+    run.stdout.fnmatch_lines(["*pilot/locomo.yaml::locomo_0_qa2[[]bm25[]]"])
+    assert "locomo.yaml::all" not in run.stdout.str()
 
 
 # Workers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from pytest_engram.asking.runner import Asker, blank
 from pytest_engram.basics.registry import Registry
 from pytest_engram.judging.judge import judge
 from pytest_engram.memory import Entry, Method
-from pytest_engram.reading import Reading
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Gold, Question, Suite
 
@@ -63,7 +61,7 @@ class Both:
         """The judged line of a question that can't be asked. The test fails where a memory is made for it."""
         method = Method("nobody", "Nobody", "experiment", None, False, (), False, "session", _refuse)
         memories = Memories(10, lambda: pytest.fail("something was embedded"))
-        asker = Asker(memories, lambda _: None, Reading(None, Path))
+        asker = Asker(memories, lambda _: None)
         return judge(self.key, asker.ask(self.suite, question, method, 0, "item", _refuse), METRICS)
 
 

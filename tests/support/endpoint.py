@@ -24,8 +24,9 @@ class Reply:
     delay: float = 0.0
 
 
-def completion(text: str, **usage: Any) -> Reply:
-    """A chat completion as OpenAI's API reference has it."""
+def completion(text: Any, *, finish: str | None = "stop", more: dict[str, Any] | None = None, **usage: Any) -> Reply:
+    """A chat completion as OpenAI's API reference has it; `more` is put into its message."""
+    message = {"role": "assistant", "content": text} | (more or {})
     return Reply(
         body={
             "id": "chatcmpl-1",
@@ -33,7 +34,7 @@ def completion(text: str, **usage: Any) -> Reply:
             "created": 1,
             "model": "m",
             "choices": [
-                {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}},
+                {"index": 0, "finish_reason": finish, "message": message},
             ],
             "usage": {"prompt_tokens": 100, "completion_tokens": 3, "total_tokens": 103} | usage,
         }
@@ -46,10 +47,15 @@ def failure(status: int, message: str = "no", headers: Headers | None = None) ->
 
 
 class Endpoint:
-    """`reply(request)` decides; `requests` holds the bodies, `keys` the Authorization headers, in order."""
+    """`reply(request)` decides; `requests` holds the bodies, `keys` the Authorization headers, in order.
 
-    def __init__(self, reply: Callable[[dict[str, Any]], Reply]) -> None:
+    `models` is what it lists as its models, None where it has no such list; `listed` counts how often it was asked.
+    """
+
+    def __init__(self, reply: Callable[[dict[str, Any]], Reply], models: list[dict[str, Any]] | None = None) -> None:
         self.reply = reply
+        self.models = models
+        self.listed = 0
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.times: list[float] = []
@@ -76,6 +82,15 @@ class Endpoint:
         time.sleep(reply.delay)
         with self._lock:
             self._busy -= 1
+        self._send(handler, reply)
+
+    def _list(self, handler: BaseHTTPRequestHandler) -> None:
+        assert handler.path == "/v1/models", handler.path
+        self.listed += 1
+        none = failure(404, "no such place")
+        self._send(handler, none if self.models is None else Reply(body={"object": "list", "data": self.models}))
+
+    def _send(self, handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
         handler.send_response(reply.status)
         headers = {"Content-Type": "text/html" if isinstance(reply.body, str) else "application/json"} | reply.headers
@@ -95,6 +110,10 @@ class Endpoint:
                 # A client that gives up waiting is what some tests are about.
                 with suppress(BrokenPipeError, ConnectionResetError):
                     endpoint._respond(self)
+
+            def do_GET(self) -> None:
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    endpoint._list(self)
 
             def log_message(self, *args: Any) -> None:
                 pass
