@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_engram.runs import folder as runfolder
 
 if TYPE_CHECKING:
+    from pytest_engram.runs.known import KnownAnswer
     from pytest_engram.runs.outcome import Outcome
 
 FILES = (
@@ -28,6 +29,7 @@ def write_run(
     outcomes: Sequence[Outcome],
     manifest: Mapping[str, Any],
     texts: Mapping[str, Mapping[str, str]],
+    known: Sequence[KnownAnswer] = (),
 ) -> dict[str, Any]:
     """Write the whole folder of a run: log, manifest and excerpts, and all that is computed from them.
 
@@ -36,8 +38,8 @@ def write_run(
     """
     from pytest_engram.report.aggregate import aggregate
 
-    whole = runfolder.write(folder, outcomes, manifest, texts)
-    results = aggregate(outcomes, whole)
+    whole = runfolder.write(folder, outcomes, manifest, texts, known)
+    results = aggregate(outcomes, whole, known)
     write(folder, outcomes, whole, results=results, texts=texts)
     return results
 
@@ -49,6 +51,7 @@ def write(
     only: Collection[str] | None = None,
     results: dict[str, Any] | None = None,
     texts: Mapping[str, Mapping[str, str]] | None = None,
+    known: Sequence[KnownAnswer] = (),
 ) -> list[Path]:
     """Write tables, plots and page.
 
@@ -60,13 +63,14 @@ def write(
         results: what `aggregate` made of the same log, where it is at hand.
         texts: excerpts of entries, for the page: suite, entry (`QUESTION/ENTRY` where each question has a haystack of
             its own), text.
+        known: what the judge was asked about to judge it.
 
     Returns:
         The paths written, in the order of `FILES`.
     """
     from pytest_engram.report.aggregate import aggregate
 
-    results = aggregate(outcomes, manifest) if results is None else results
+    results = aggregate(outcomes, manifest, known) if results is None else results
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, content in _contents(results, outcomes, texts).items():

@@ -9,21 +9,34 @@ Floats are exact; what is not a finite number is None.
     {method, label, role, stochastic, named, encoder}, in the order of every table: a named method of the user's own
     first.
 `suites`
-    {suite, kind, metrics, n, encoder, official, caption, rule, registered, notes, not_run}: `caption` is the
-    sentence that stands over every table of the suite (encoder and its note, k, seeds, data, reader, rule).
+    {suite, kind, metrics, n, encoder, official, caption, rule, registered, notes, not_run, cluster, clusters, groups,
+    disputed}: `caption` is the sentence that stands over every table of the suite (encoder and its note, k, seeds,
+    data, reader, rule, clusters). `cluster` is a noun for what its questions were drawn with, where any two were drawn
+    together, and `clusters` how many were measured; `groups` are its categories and the pools of them; `disputed` is
+    the number of questions whose key is wrong. Each is None where there is none.
 `rows`
-    One a method, suite and metric: {method, label, role, suite, metric, n, value, low, high, interval, status, reason,
-    flags, marks, errors, effective_k, lost, differs, seeds, reader, unit}. `interval` is "wilson", "bootstrap", "range"
-    (of the seeds' means) or None where there is no value. `status` is "ok"; "covers" (k covers the haystack: there is a
-    value, and it measures nothing); "partial" (only some of the planned questions were asked, or some items ended in an
-    error, which `errors` counts: value and interval are those of what was measured); "not run", "violation" and "error"
-    (no item was measured) have no value. `reason` is then one sentence. `marks` are sentences about what the method
-    returned on the suite, which stand as footnotes at its figures: nothing for some questions, or, of a memory with
-    texts of its own, how many entries are behind k and whether its texts are longer, or made of more, than others' may
-    be. `effective_k` is the mean number of ids returned, `lost` the number of questions whose answer was ranked in the
-    first k and then dropped in a conflict (None: the method tells nothing), `differs` the number on which it returned
-    other ids than Dense, or in another order (both: mean over seeds). `reader` is set for `subem` alone. `unit` is "%"
-    where people print the metric in per cent, else "". Values are fractions in any case.
+    One a method, suite and metric, then one for each part of a suite as well: {method, label, role, suite, metric,
+    group, without, n, value, low, high, interval, cluster, clusters, status, reason, flags, marks, errors, effective_k,
+    lost, differs, seeds, reader, unit}. `group` is a category, or a pool of categories that the suite's manifest names
+    (`pooled`), and None where the row is over all questions; `without` is "disputed" where questions with a wrong key
+    are left out, and None for the published form: `group` and `without` are None for the suite's own figure. `interval`
+    is "wilson", "bootstrap", "cluster t" (of a suite with clusters), "range" (of the seeds' means) or None where there
+    is no value, or where all questions are of one cluster, which tells no spread. `cluster` (a noun) and `clusters`
+    (how many) say what was resampled, and are None where single questions were. `status` is "ok"; "covers" (k covers
+    the haystack: there is a value, and it measures nothing); "partial" (only some of the planned questions were asked,
+    or some items ended in an error, which `errors` counts: value and interval are those of what was measured); "not
+    run", "violation" and "error" (no item was measured) have no value. `reason` is then one sentence, and so it is
+    where a value has no interval. `marks` are sentences about what the method returned on the suite, which stand as
+    footnotes at its figures: nothing for some questions, or, of a memory with texts of its own, how many entries are
+    behind k and whether its texts are longer, or made of more, than others' may be. `effective_k` is the mean number of
+    ids returned, `lost` the number of questions whose answer was ranked in the first k and then dropped in a conflict
+    (None: the method tells nothing), `differs` the number on which it returned other ids than Dense, or in another
+    order (both: mean over seeds). `reader` is set for metrics of an answer. `unit` is "%" where people print the metric
+    in per cent, else "". Values are fractions in any case.
+    A row of the metric `judged` has more: `judge` (whose verdicts it is of); `corrected`, `corrected_low` and
+    `corrected_high`, the accuracy corrected for the judge's errors, by `correction`: "ppi" where people judged some of
+    the answers, else "rogan-gladen", or None where there is none, and `correction_reason` says why; `spread`: [lowest,
+    highest] accuracy of one run of a judge that was asked several times about each answer, else None.
 `costs`
     One a method and suite, where the log tells of costs: {method, label, suite, n, write_seconds, entries, search_p50,
     search_p95, query_encoding, tokens_returned, usage, bytes, errors, retries}, over `n` items that ended well.
@@ -32,38 +45,57 @@ Floats are exact; what is not a finite number is None.
     bench's store: 0.0 where none did, None where some did and that time was not measured, and is not in them.
     `tokens_returned` is the mean a question, `usage` the sums of what the memory says that it used, `bytes` the size of
     all its folders.
+`judges`
+    One a judge, suite and kind of answer known to be wrong or right: {judge, suite, kind, wrong_accepted, low, high, n,
+    right_rejected, right_low, right_high, right_n, prompt, runs, status, reason}. `kind` is "all", "another", "vague",
+    "superseded", "reworded", or what a file of recorded verdicts says; a rate without such answers is None. `runs` is
+    how often the judge was asked about each. Status is "ok", "partial" (it gave no verdict on some) or "not run".
+`states`
+    Of suites with `resolved@N`, one a method, suite and hop: {method, label, suite, metric, hop, n, new, old, both,
+    neither}. Of `n` facts that questions need and that were contradicted earlier, how many came back among the first N
+    in the new version alone, in an old one alone, in both or in neither (over several seeds: the mean). `hop` is 1, 2
+    ... for the place of the fact in its question's chain, "last" for the one that answers, None for all of them.
+`floors`
+    {suite, metric, k, value}: what k random entries get on average, exactly; for each metric of which that is known.
 `ceilings`
-    {suite, n, value, low, high, interval}: the share of questions that any entry of the haystack answers.
+    {suite, of, n, value, low, high, interval, cluster, clusters}. `of` is "entry": the share of questions that any
+    entry of the haystack answers; or "answer key": what right answers alone score, where some of the key are wrong
+    (counted, and so without an interval).
 `paired`
-    {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, better,
-    worse, smallest_difference, status, reason}: method minus baseline on the same questions; two methods stand there
-    once. `test` is "mcnemar" or "paired bootstrap". `better` and `worse` count questions. `p_holm` is adjusted over
-    all tests of the suite. Status as in `rows`.
+    {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, cluster,
+    clusters, better, worse, smallest_difference, status, reason}: method minus baseline on the same questions; two
+    methods stand there once. `test` is "mcnemar", "paired bootstrap" or, by cluster, "sign flips". `better` and `worse`
+    count questions. `p_holm` is adjusted over the tests of
+    the suite that compare a named method; of others None. Status as in `rows`.
 `power`
-    {suite, metric, n, smallest_difference}: what the paired tests of this n find with 80% power (None:
-    nothing).
+    {suite, metric, n, cluster, clusters, smallest_difference}: what the paired tests of this n find with 80% power
+    (None: nothing).
 `families`
     One a micro-test suite and method: {suite, family, method, label, role, cases, levels, scored, decided,
     correct, false_conflicts, status, reason}; `decided` (one side came back alone), `correct` and
     `false_conflicts` (something was dropped though nothing contradicts it; rule keep-both) are {value, low,
     high, interval, n} or None.
 `flips`
-    {method, label, suite, family, axis, undecided, sides, case, seed, web, flip_point, monotone, winners}:
-    `flip_point` is the smallest number of backers at which the update wins, None where it never does;
-    `monotone` tells that it wins at every larger number as well; `winners` is [[backers, winner], ...].
+    {method, label, suite, family, axis, undecided, sides, cases, seen, cluster, case, seed, web, state, flip_point,
+    monotone, winners}: `state` is "flipped", "held" (the belief came back alone, the update never did) or "no conflict
+    seen" (no side ever came back alone); of all `cases` of the method, in `seen` a side did at some level. `flip_point`
+    is the smallest number of backers at which the update wins, None where it never does; `monotone` tells that it wins
+    at every larger number as well; `winners` is [[backers, winner], ...]. `cluster` is what cases were drawn with.
 `flip_summary`
-    {method, label, suite, family, axis, undecided, sides, web, n, never, median, low, high, most}: over cases; `axis`
-    ("backers" or "repeats") says what is counted; `undecided` tells that the method never returned one side
-    alone, and `sides` then what it returned: "both", "neither" or "both or neither".
-    A median or a bound that is a case that never flips is None: more than `most`, the largest number of
-    backers tried.
+    {method, ..., cluster, web, n, unseen, held, median, low, high, most}: over the `n` cases in which a conflict was
+    seen, `unseen` others left out; `axis` ("backers" or "repeats") says what is counted; `undecided` tells that the
+    method never returned one side alone, and `sides` then what it returned: "both", "neither" or "both or neither". A
+    median or a bound that is a case that held is None: more than `most`, the largest number of backers tried.
 `flip_trend`
-    {method, label, suite, family, axis, undecided, sides, n, tau, low, high, constant, flips_back}: Kendall's tau of
-    flip point and web size; None where all flip points are equal (`constant`) or there is one web size.
-    `flips_back`: number of cases.
+    {method, ..., cluster, n, clusters, tau, low, high, p, constant, backed, unbacked, unbacked_low, unbacked_high,
+    flips_back, loses_both}: Kendall's tau of flip point and web size over the same cases, interval and p by cluster;
+    None where all flip points are equal (`constant`), there is one web size, or too few clusters. `unbacked` is the
+    share of `backed` cases (at each web size but 0) in which the update wins with no backer at all. Cases at one web
+    size in which, at a larger number than the flip point, the belief wins again (`flips_back`) or neither side comes
+    back (`loses_both`).
 `curves`
-    {method, label, suite, family, axis, undecided, sides, web, backers, n, flipped, share, low, high}: share of cases
-    where the update wins.
+    {method, ..., cluster, web, backers, n, flipped, share, low, high}: of the cases in which a conflict was seen, the
+    share where the update wins.
 `verdicts`
     {name, method, claimed, holds, answer, text}: `name` is the statement, `claimed` whether it was a claim before the
     run (else the run just compares), `holds` is True, False or None, `answer` is "yes", "no", "can't tell" or
@@ -88,8 +120,11 @@ from pytest_engram import statistics as stats
 from pytest_engram.report import costs as costing
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
-from pytest_engram.report.log import Log, Measured, wilson
+from pytest_engram.report.judged import JUDGED, Judges
+from pytest_engram.report.log import READ, WHOLE, Drawn, Log, Measured, Part, wilson
 from pytest_engram.report.published import published
+from pytest_engram.report.states import states
+from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 
 Row = dict[str, Any]
@@ -103,8 +138,8 @@ EXPERIMENT = (
 )
 
 
-def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any]) -> Row:
-    """The results of a run: see the module's text.
+def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: Iterable[KnownAnswer] = ()) -> Row:
+    """The results of a run, whose judge was asked about `known`: see the module's text.
 
     The same for the same log and manifest, whatever the order of the log's lines.
     """
@@ -118,6 +153,17 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any]) -> Row:
         for metric in log.metrics(suite)
         for method in log.methods
     ]
+    parts = [
+        _row(log, suite, method, metric, told.get((suite, method)), part)
+        for suite in log.suites
+        for part in log.parts(suite)
+        for metric in log.metrics(suite)
+        for method in log.methods
+    ]
+    judges = Judges(log, known)
+    for row in rows + parts:
+        if row["metric"] == JUDGED:
+            judges.correct(row, Part(row["group"], row["without"]))
     compared = pairs.paired(log)
     flipped = flips.flips(log)
     copied = published()
@@ -127,8 +173,11 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any]) -> Row:
             {"method": name, **info, "encoder": costing.encoder(log, name)} for name, info in log.methods.items()
         ],
         "suites": [_suite(log, name) for name in log.suites],
-        "rows": rows,
+        "rows": rows + parts,
         "costs": costing.costs(log),
+        "judges": judges.rows(),
+        "states": states(log),
+        "floors": _floors(log),
         "ceilings": _ceilings(log),
         "paired": compared,
         "power": pairs.power(compared),
@@ -170,71 +219,100 @@ def _suite(log: Log, name: str) -> Row:
         "notes": list(info.get("notes") or ()),
         "excluded": dict(info.get("excluded") or {}),
         "not_run": info.get("not_run"),
+        "cluster": log.cluster(name),
+        "clusters": len(set(log.clusters(name).values())) or None,
+        "groups": [part.group for part in log.parts(name) if part.group and not part.without] or None,
+        "disputed": len({o.question_id for group in log.of_suite(name) for o in group if o.disputed}) or None,
     }
 
 
-def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None = None) -> Row:
-    measured = log.measured(suite, method, metric)
-    group = log.groups.get((suite, method), [])
+def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None = None, part: Part = WHOLE) -> Row:
+    measured = log.measured(suite, method, metric, part)
+    group = log.of_part(suite, method, part)
     told = [outcome.lost for outcome in group if outcome.lost is not None]
     seeds = len({outcome.seed for outcome in group})
     ran = [outcome.returned for outcome in group if outcome.status == "ok" and not outcome.unrecalled]
-    reader = (log.manifest.get("reader") or {}).get("name") if metric == "subem" else None
+    reader = (log.manifest.get("reader") or {}).get("name") if metric in READ else None
+    estimate = _estimate(log, suite, measured, binary=log.binary(suite, metric))
+    reasons = [measured.reason] * bool(measured.reason)
+    if estimate["clusters"] == 1:
+        reasons.append(f"no interval: all of these questions are of one {estimate['cluster']}")
     return {
         "method": method,
         "label": log.label(method),
         "role": log.methods[method]["role"],
         "suite": suite,
         "metric": metric,
+        "group": part.group,
+        "without": part.without,
         "n": len(measured.questions),
-        **_estimate(measured, binary=log.binary(suite, metric)),
+        **estimate,
         "status": measured.status,
-        "reason": measured.reason,
+        "reason": "; ".join(reasons),
         "flags": [] if measured.status == "ok" else [measured.status],
         "marks": marks or [],
         "errors": measured.errors,
         "effective_k": sum(ran) / len(ran) if ran else None,
         "lost": sum(told) / seeds if told else None,
-        "differs": log.differs(suite, method),
+        "differs": log.differs(suite, method) if part == WHOLE else None,
         "seeds": seeds,
-        "reader": next((o.reader for o in group if o.reader), reader) if metric == "subem" else None,
-        "unit": "%" if metric == "subem" else "",
+        "reader": next((o.reader for o in group if o.reader), reader) if metric in READ else None,
+        "unit": "%" if metric in ("subem", JUDGED) else "",
     }
 
 
-def _estimate(measured: Measured, *, binary: bool) -> Row:
-    """Value and interval: over questions with one seed, over the seeds' means with several."""
+def _estimate(log: Log, suite: str, measured: Measured, *, binary: bool) -> Row:
+    """Value and interval: over questions with one seed, or by what they were drawn with; over several seeds' means."""
     values = measured.values
+    nothing = {"value": None, "low": None, "high": None, "interval": None, "cluster": None, "clusters": None}
     if values is None:
-        return {"value": None, "low": None, "high": None, "interval": None}
+        return nothing
     if values.shape[1] > 1:
         means = values.mean(axis=0)
-        return {
-            "value": float(means.mean()),
-            "low": float(means.min()),
-            "high": float(means.max()),
-            "interval": "range",
-        }
-    single = values[:, 0]
-    low, high = wilson(int(single.sum()), len(single)) if binary else stats.bootstrap(single.tolist())
-    return {
-        "value": float(single.mean()),
-        "low": float(low),
-        "high": float(high),
-        "interval": "wilson" if binary else "bootstrap",
-    }
+        found = {"value": means.mean(), "low": means.min(), "high": means.max()}
+        return {**nothing, **{name: float(value) for name, value in found.items()}, "interval": "range"}
+    return nothing | _interval(log, suite, dict(zip(measured.questions, values[:, 0].tolist(), strict=True)), binary)
+
+
+def _interval(log: Log, suite: str, values: Mapping[str, float], binary: bool) -> Row:
+    """Of the mean of values by question."""
+    import numpy as np
+
+    single, drawn = list(values.values()), log.clusters(suite, values.keys())
+    value = float(np.mean(single))
+    if not drawn:
+        low, high = wilson(int(sum(single)), len(single)) if binary else stats.bootstrap(single)
+        return {"value": value, "low": low, "high": high, "interval": "wilson" if binary else "bootstrap"}
+    clusters: list[Drawn] = [drawn[question] for question in values]
+    found = {"value": value, "cluster": log.noun(suite), "clusters": len(set(clusters))}
+    if found["clusters"] == 1:
+        return found
+    low, high = stats.cluster_interval(single, clusters)
+    return {**found, "low": low, "high": high, "interval": "cluster t"}
+
+
+def _floors(log: Log) -> list[Row]:
+    return [
+        {"suite": suite, "metric": metric, "k": log.manifest.get("k"), "value": value}
+        for suite, info in log.suites.items()
+        for metric, value in (info.get("floor") or {}).items()
+    ]
 
 
 def _ceilings(log: Log) -> list[Row]:
-    found = []
-    for suite in log.suites:
-        known = {o.question_id: o.ceiling for group in log.of_suite(suite) for o in group if o.ceiling is not None}
+    found: list[Row] = []
+    for suite, info in log.suites.items():
+        known = {
+            o.question_id: float(o.ceiling) for group in log.of_suite(suite) for o in group if o.ceiling is not None
+        }
+        errors = info.get("key_errors") or {}
+        nothing = {"low": None, "high": None, "interval": None, "cluster": None, "clusters": None}
         if known:
-            low, high = wilson(sum(known.values()), len(known))
-            share = sum(known.values()) / len(known)
-            found.append(
-                {"suite": suite, "n": len(known), "value": share, "low": low, "high": high, "interval": "wilson"}
-            )
+            about = {"suite": suite, "of": "entry", "n": len(known)}
+            found.append({**about, **nothing, **_interval(log, suite, known, binary=True)})
+        if errors.get("ceiling") is not None:  # of the whole key, which no sample stands for
+            about = {"suite": suite, "of": "answer key", "n": errors.get("questions")}
+            found.append({**about, "value": float(errors["ceiling"]), **nothing})
     return found
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_engram.report.log import Log
+from pytest_engram.report.log import READ, Log
+from pytest_engram.report.wording import by_cluster
 
 SUGGESTIVE = "suggestive, not evidence"
 
@@ -17,11 +18,13 @@ def caption(log: Log, suite: str) -> str:
     if any(method["stochastic"] for method in log.methods.values()):
         parts.append(f"{len(log.manifest.get('seeds') or ())} seeds for stochastic methods (mean and range)")
     if log.kind(suite) == "micro":
-        return sentence([*parts, *_cases(log, suite, info)])
+        return sentence([*parts, *_cases(log, suite, info), *clustered(log, suite)])
     parts.append(data(info))
-    if "subem" in log.metrics(suite):
+    if READ.intersection(log.metrics(suite)):
         parts.append(reader(log.manifest))
-    return sentence([*parts, *(str(note) for note in info.get("notes") or ())])
+    if "judged" in log.metrics(suite):
+        parts.append(judge(log.manifest, suite))
+    return sentence([*parts, *(str(note) for note in info.get("notes") or ()), *clustered(log, suite)])
 
 
 def overall(manifest: Mapping[str, Any]) -> str:
@@ -31,6 +34,12 @@ def overall(manifest: Mapping[str, Any]) -> str:
     if seeds > 1:
         parts.append(f"{seeds} seeds for stochastic methods (mean and range)")
     return sentence([*parts, reader(manifest)])
+
+
+def clustered(log: Log, suite: str) -> list[str]:
+    """By what intervals and tests go, where that is not the single question."""
+    noun, drawn = log.cluster(suite), log.clusters(suite)
+    return [f"intervals and tests {by_cluster(noun, len(set(drawn.values())))}"] if noun else []
 
 
 def sentence(parts: list[str]) -> str:
@@ -68,6 +77,18 @@ def reader(manifest: Mapping[str, Any]) -> str:
     prompt = found.get("prompt")
     told = prompt if isinstance(prompt, str) else (prompt or {}).get("label") if isinstance(prompt, dict) else None
     return f"reader {label}" + (f", {told}" if told and name != "newest" else "")
+
+
+def judge(manifest: Mapping[str, Any], suite: str | None = None) -> str:
+    """Who judged the answers, under which prompt, and how often it was asked; "" where nobody did."""
+    found = manifest.get("judge") or {}
+    if isinstance(found, str):  # as the first versions told it
+        return f"judge {found}"
+    if not found.get("label"):
+        return ""
+    prompt = ((found.get("prompts") or {}).get(suite) or {}).get("label")
+    runs = found.get("runs") or 1
+    return f"judge {found['label']}" + (f", {prompt}" if prompt else "") + (f", asked {runs} times" if runs > 1 else "")
 
 
 def data(info: Mapping[str, Any]) -> str:

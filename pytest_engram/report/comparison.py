@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_engram.report.document import TESTS, TITLES, Block, Grid, Heading, Items, Text, drop_empty
+from pytest_engram.report.blocks import Block, Grid, Heading, Items, Text, drop_empty
+from pytest_engram.report.document import TITLES
 from pytest_engram.report.wording import (
     NONE,
+    by_cluster,
     difference,
     milliseconds,
     number,
     p_value,
     plain_lines,
     seconds,
+    tested,
     with_encoding,
 )
 
@@ -32,7 +35,7 @@ def blocks(comparison: Row) -> Iterator[Block]:
         skipped = [row for row in comparison["skipped"] if row["suite"] == suite]
         yield Heading(f"Suite {suite}")
         if rows:
-            yield _grid(suite, rows, len(comparison["rows"]))
+            yield _grid(suite, rows, sum(row["p_holm"] is not None for row in comparison["rows"]))
         lists = [item for row in rows for item in _questions(row)]
         if lists:
             yield Items(lists)
@@ -64,10 +67,18 @@ def _grid(suite: str, rows: list[Row], tests: int) -> Grid:
         if row["status"] != "ok":
             means[-1] += f" {row['status']} {grid.mark(row['reason'])}"
         grid.rows.append([row["label"], _title(row["metric"]), str(row["n"]), *means, *counts])
-    holm = f" Holm: over the {tests} tests of this comparison." if tests > 1 else ""
-    tested = {_title(row["metric"]): TESTS[row["test"]] for row in rows}
-    how = ", ".join(f"{metric} by the {test} test" for metric, test in tested.items())
-    grid.below = [f"Square brackets: 95% interval of the difference, by the bootstrap. p: {how}.{holm}"]
+    over = f"over the {tests} tests that decide" if tests > 1 else "the only test that decides"
+    holm = f" Holm: {over}: the methods that this is about, on the first metric of each suite."
+    drawn = {(row["cluster"], row["clusters"]) for row in rows if row["cluster"]}
+    if drawn:
+        by = ", ".join(by_cluster(*one) for one in sorted(drawn))
+        grid.below = [f"Square brackets: 95% interval of the difference. Intervals and tests: sign flips {by}.{holm}"]
+        return grid
+    tests_of = {_title(row["metric"]): tested(row) for row in rows}
+    how = ", ".join(f"{metric} by the {test} test" for metric, test in tests_of.items())
+    kinds = {"mcnemar": "Newcombe's", "paired bootstrap": "the bootstrap's"}
+    intervals = " or ".join(dict.fromkeys(kinds[row["test"]] for row in rows))
+    grid.below = [f"Square brackets: 95% interval of the difference, {intervals}. p: {how}.{holm}"]
     return grid
 
 

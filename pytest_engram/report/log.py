@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pytest_engram import statistics as stats
-from pytest_engram.runs.outcome import BINARY, Outcome, covers
+from pytest_engram.runs.outcome import BINARY, LIMIT, Outcome, covers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,28 @@ ROLES = ("experiment", "ablation", "control", "anchor")
 
 DECIDED = "decided"  # computed from `winner`: which side came back alone
 MEASURES = ("percentile_mutual", "percentile_plain", "percentile_method")  # of the family `hub`
+GRADED = frozenset({"recall", "f1"})  # shares, even where all of a suite's are 0 or 1; and so is every NDCG
+READ = frozenset({"subem", "f1", "judged"})  # of an answer
+DISPUTED = "disputed"
+
+Drawn: TypeAlias = tuple[str | None, str]  # the cluster; or, of a question that was drawn by itself, None and its id
 
 wilson = cache(stats.wilson)  # a report needs the same few hundred proportions again and again
+
+
+class Part(NamedTuple):
+    """Which questions of a suite a figure is over: a category's, or several categories'; without the disputed ones."""
+
+    group: str | None = None
+    without: str | None = None
+
+
+WHOLE = Part()
+
+
+def whole(row: Mapping[str, Any]) -> bool:
+    """Whether a row of the results is over a whole suite, in its published form."""
+    return Part(row["group"], row["without"]) == WHOLE
 
 
 @dataclass(slots=True)
@@ -69,7 +89,9 @@ class Log:
         for suite, _ in sorted(self.groups):
             self.suites.setdefault(suite, {})
         self.methods = self._methods()
-        self._measured: dict[tuple[str, str, str], Measured] = {}
+        self._measured: dict[tuple[str, str, str, Part], Measured] = {}
+        self._parts: dict[tuple[str, str, Part], list[Outcome]] = {}
+        self._clusters: dict[str, dict[str, Drawn]] = {}
         self._metrics: dict[str, list[str]] = {}
         self._binary: dict[tuple[str, str], bool] = {}
         self._differs: dict[tuple[str, str, str], float | None] = {}
@@ -153,47 +175,110 @@ class Log:
         base = metric.partition("@")[0]
         if base in BINARY or base == DECIDED:
             return True
-        if base.startswith("ndcg"):
+        if base.startswith("ndcg") or base in GRADED:
             return False
         if (suite, metric) not in self._binary:
             values = {_value(o, metric) for group in self.of_suite(suite) for o in group} - {None}
             self._binary[suite, metric] = values <= {0.0, 1.0}
         return self._binary[suite, metric]
 
-    def measured(self, suite: str, method: str, metric: str) -> Measured:
+    def clusters(self, suite: str, questions: Collection[str] | None = None) -> dict[str, Drawn]:
+        """What each of these questions, else each that was measured, was drawn with.
+
+        Empty where no two questions of the suite were drawn together, so that each stands for itself. A single question
+        of a suite that names its clusters can't tell that, and is one cluster.
+        """
+        drawn = self._drawn(suite)
+        if questions is None:
+            questions = {o.question_id for group in self.of_suite(suite) for o in group if o.status == "ok"}
+        alone = len(questions) == 1 and bool(self.suites[suite].get("cluster"))
+        together = len(set(drawn.values())) < len(drawn)
+        return {question: drawn[question] for question in questions} if together or alone else {}
+
+    def _drawn(self, suite: str) -> dict[str, Drawn]:
+        if suite not in self._clusters:
+            of: dict[str, str | None] = {}
+            for group in self.of_suite(suite):
+                for outcome in group:
+                    of[outcome.question_id] = of.get(outcome.question_id) or outcome.cluster
+            self._clusters[suite] = {q: (None, q) if name is None else (name, "") for q, name in of.items()}
+        return self._clusters[suite]
+
+    def cluster(self, suite: str, questions: Collection[str] | None = None) -> str | None:
+        """What the `clusters` of these questions are, as a noun; None where there are none."""
+        return self.noun(suite) if self.clusters(suite, questions) else None
+
+    def noun(self, suite: str) -> str:
+        """What a cluster of a suite is called."""
+        return str(self.suites[suite].get("cluster") or "cluster")
+
+    def parts(self, suite: str) -> list[Part]:
+        """What figures of a suite are over besides the whole: its categories, and all of it without disputed keys."""
+        outcomes = [outcome for group in self.of_suite(suite) for outcome in group]
+        pooled = self.suites[suite].get("pooled") or {}
+        groups = sorted({o.group for o in outcomes if o.group is not None})
+        labels = [*groups, *(label for label in pooled if label not in groups)] if groups else []
+        found = [Part(label) for label in labels]
+        if any(o.disputed for o in outcomes):
+            found += [Part(label, DISPUTED) for label in (None, *labels)]
+        return found
+
+    def of_part(self, suite: str, method: str, part: Part = WHOLE) -> list[Outcome]:
+        """The outcomes of a method on a part of a suite.
+
+        A question that was not run, and whose category nobody knows, may be of any: it is a part of each.
+        """
+        group = self.groups.get((suite, method), [])
+        if part == WHOLE:
+            return group
+        key = (suite, method, part)
+        if key not in self._parts:
+            pooled = (self.suites[suite].get("pooled") or {}).get(part.group) or (part.group,)
+            self._parts[key] = [
+                o
+                for o in group
+                if (part.group is None or o.group in pooled or (o.group is None and o.status == "not run"))
+                and not (part.without and o.disputed)
+            ]
+        return self._parts[key]
+
+    def measured(self, suite: str, method: str, metric: str, part: Part = WHOLE) -> Measured:
         """The numbers of a cell, or the reason why there are none."""
-        key = (suite, method, metric)
+        key = (suite, method, metric, part)
         if key not in self._measured:
             self._measured[key] = self._measure(*key)
         return self._measured[key]
 
-    def _measure(self, suite: str, method: str, metric: str) -> Measured:
+    def _measure(self, suite: str, method: str, metric: str, part: Part) -> Measured:
         if suite not in self.suites:
             return Measured("not run", f"the suite {suite} was no part of this run")
-        group = self.groups.get((suite, method), [])
+        group = self.of_part(suite, method, part)
         if not group:
             return Measured("not run", str(self.suites[suite].get("not_run") or "none of its questions was asked"))
+        if not (counted := [o for o in group if metric not in o.left_out]):
+            return Measured("not run", f"every question is left out: {reasons(o.left_out[metric] for o in group)}")
+        group = counted
         refused = [o for o in group if o.status == "violation"]
         if refused:
             return Measured("violation", _counted(refused, group, "items"))
         failed = [o for o in group if o.status == "error"]
         # Nothing is left out of a figure in silence: errors beside items that were not run leave no number.
         if failed and (
-            any(o.status == "not run" for o in group) or not any(o.status == "ok" and not o.excluded for o in group)
+            any(o.status == "not run" for o in group) or not any(o.status == "ok" and _counts(o, metric) for o in group)
         ):
             return Measured("error", _counted(failed, group, "items"), errors=len(failed))
         stopped = [o for o in group if o.status == "not run"]
         if len(stopped) == len(group):
-            return Measured("not run", _reasons(o.reason for o in stopped))
+            return Measured("not run", reasons(o.reason for o in stopped))
         if stopped:
             ran = len(group) - len(stopped)
-            return Measured("not run", f"{ran} of {len(group)} items run: {_reasons(o.reason for o in stopped)}")
+            return Measured("not run", f"{ran} of {len(group)} items run: {reasons(o.reason for o in stopped)}")
         return self._numbers(suite, metric, group, failed)
 
     def _numbers(self, suite: str, metric: str, group: list[Outcome], failed: list[Outcome]) -> Measured:
-        scored = [o for o in group if o.status == "ok" and not o.excluded]
+        scored = [o for o in group if o.status == "ok" and _counts(o, metric)]
         if not scored:
-            return Measured("not run", f"every question is left out: {_reasons(o.excluded or '' for o in group)}")
+            return Measured("not run", f"every question is left out: {reasons(o.excluded or '' for o in group)}")
         by_question: dict[str, dict[int, float]] = defaultdict(dict)
         missing: list[Outcome] = []
         for outcome in scored:
@@ -202,14 +287,18 @@ class Log:
                 by_question[outcome.question_id][outcome.seed] = float(value)
             elif outcome.family is None or metric in outcome.missing:  # a level without a winner isn't scored
                 missing.append(outcome)
-        if missing:
-            why = _reasons(o.missing.get(metric) or "not measured" for o in missing)
-            some = f"{len(scored) - len(missing)} of {len(scored)} {'answered' if metric == 'subem' else 'measured'}: "
+        # What the run's money did not reach to leaves a part of a figure; whatever else is missing, none.
+        unpaid = [o for o in missing if o.missing.get(metric, "").startswith(LIMIT)]
+        if missing and (len(unpaid) < len(missing) or not by_question):
+            why = reasons(o.missing.get(metric) or "not measured" for o in missing)
+            some = f"{len(scored) - len(missing)} of {len(scored)} {'answered' if metric in READ else 'measured'}: "
             return Measured("not run", why if len(missing) == len(scored) else some + why)
         if not by_question:
             told = [why for outcome in scored for why in outcome.missing.values()]
-            return Measured("not run", _reasons(told) if told else f"no level of this suite is scored by {metric}")
-        return self._flagged(suite, group, scored, by_question, failed)
+            return Measured("not run", reasons(told) if told else f"no level of this suite is scored by {metric}")
+        cut = f"partial: {len(scored) - len(unpaid)} of {len(scored)} answered" if unpaid else ""
+        cut += f": {reasons(o.missing[metric] for o in unpaid)}" if unpaid else ""
+        return self._flagged(suite, group, scored, by_question, failed, cut)
 
     def _flagged(
         self,
@@ -218,12 +307,15 @@ class Log:
         scored: list[Outcome],
         by_question: dict[str, dict[int, float]],
         failed: list[Outcome],
+        cut: str,
     ) -> Measured:
         import numpy as np
 
         seeds = sorted({outcome.seed for outcome in scored})
         questions = [q for q, values in by_question.items() if len(values) == len(seeds)]
-        asked, planned = len({o.question_id for o in group}), int(self.suites[suite].get("n") or 0)
+        # A part of a suite is whole where the suite was asked as a whole.
+        asked = len({o.question_id for o in self.groups[suite, group[0].method]})
+        planned = int(self.suites[suite].get("n") or 0)
         if not questions:
             return Measured("not run", f"no question was asked with all {len(seeds)} seeds")
         table = np.array([[by_question[q][seed] for seed in seeds] for q in questions], dtype=np.float64)
@@ -234,7 +326,9 @@ class Log:
             where = "" if len(covered) == len(by_question) else f" on {len(covered)} of {len(by_question)} questions"
             reasons["covers"] = f"k covers the haystack: measures nothing (k = {k}, {smallest} entries{where})"
         partial = [_counted(failed, group, "items ended in an error")] if failed else []
-        if asked < planned:
+        if cut:
+            partial.append(cut)
+        elif asked < planned:
             partial.append(f"partial: {asked} of {planned} questions were asked")
         elif len(questions) < len(by_question):
             partial.append(f"partial: {len(questions)} of {len(by_question)} questions ran with all seeds")
@@ -258,6 +352,11 @@ def _asks_for_decision(outcome: Outcome) -> bool:
     return outcome.winner is not None and outcome.expected != "both" and not elsewhere
 
 
+def _counts(outcome: Outcome, metric: str) -> bool:
+    """Whether a question is in the mean of a metric. One that the official means leave out is in those of answers."""
+    return not outcome.excluded or metric in outcome.metrics
+
+
 def _value(outcome: Outcome, metric: str) -> float | None:
     if metric in outcome.metrics:
         return outcome.metrics[metric]
@@ -270,10 +369,10 @@ def _value(outcome: Outcome, metric: str) -> float | None:
 
 
 def _counted(some: list[Outcome], group: list[Outcome], what: str) -> str:
-    return f"{len(some)} of {len(group)} {what}; the first: {_reasons([some[0].reason])}"
+    return f"{len(some)} of {len(group)} {what}; the first: {reasons([some[0].reason])}"
 
 
-def _reasons(reasons: Iterable[str]) -> str:
+def reasons(reasons: Iterable[str]) -> str:
     """The different ones, the most frequent first; more than three are counted, not told."""
     counted = Counter(" ".join(reason.split()) or "no reason was given" for reason in reasons)
     ordered = sorted(counted, key=lambda reason: (-counted[reason], reason))

@@ -12,6 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from pytest_engram.report import captions, document, questions, wording
+from pytest_engram.report.log import whole
+from pytest_engram.report.pairs import significant
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.runs.outcome import Outcome
 
@@ -45,6 +47,7 @@ def render(
         flag=wording.flag,
         spread=spread,
         signed=wording.signed,
+        drawn=wording.drawn,
         p=wording.p_value,
         few=wording.count,
         flip_points=wording.flip_points,
@@ -73,6 +76,12 @@ def render(
         tables=_suite_tables(results),
         anchors=_anchors(results["paired"]),
         figures=_micro_figures(results),
+        clustered=document.clustered(results),
+        categories={suite["suite"]: list(document.categories(results, suite)) for suite in results["suites"]},
+        states={suite["suite"]: list(document.states(results, suite["suite"])) for suite in results["suites"]},
+        judges={suite["suite"]: list(document.judges(results, suite["suite"])) for suite in results["suites"]},
+        wrong_keys={suite["suite"]: document.key_errors(results, suite) for suite in results["suites"]},
+        without=document.without,
         Notes=Notes,
         costs=document.costs(results) if results["costs"] else None,
         texts=bool(texts),
@@ -173,14 +182,17 @@ def _counts(data: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _suite_tables(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Suite, then `metrics` and one line a method with its cells, from the rows."""
+    """Suite, then `metrics` and one line a method with its cells, from the rows; `again`: without disputed keys."""
     tables: dict[str, dict[str, Any]] = {}
     for row in results["rows"]:
+        if row["group"] is not None:
+            continue
         table = tables.setdefault(row["suite"], {"metrics": [], "lines": {}})
         if row["metric"] not in table["metrics"]:
             table["metrics"].append(row["metric"])
-        line = table["lines"].setdefault(row["method"], {"label": row["label"], "role": row["role"], "cells": {}})
-        line["cells"][row["metric"]] = row
+        about = {"label": row["label"], "role": row["role"], "cells": {}, "again": {}}
+        line = table["lines"].setdefault(row["method"], about)
+        line["cells" if whole(row) else "again"][row["metric"]] = row
     return tables
 
 
@@ -210,7 +222,7 @@ def _bar(pair: Mapping[str, Any], reach: float = 0.6) -> dict[str, str] | None:
         "left": f"{low:.2f}",
         "width": f"{max(high - low, 0.5):.2f}",
         "middle": f"{place(pair['difference']):.2f}",
-        "side": "over" if pair["low"] > 0 else "under" if pair["high"] < 0 else "spans",
+        "side": ("over" if pair["difference"] > 0 else "under") if significant(pair) else "spans",
     }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_engram import statistics as stats
 from pytest_engram.report.log import Log, Measured
@@ -18,6 +18,18 @@ BASELINES = ("bm25", "dense")
 GRADED = "gradual_override"
 
 
+class Shared(NamedTuple):
+    """What two methods have on the questions that both were measured on, each array of shape (n,).
+
+    `clusters` is what each question was drawn with, and `cluster` a noun for that; None where all were drawn alone.
+    """
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    clusters: Sequence[Hashable] | None = None
+    cluster: str | None = None
+
+
 def recency_of(log: Log, method: str) -> str | None:
     """The ablation of a method that replaces its support with time, where one ran: `NAME-recency`."""
     sibling = f"{method.partition('-')[0]}-recency"
@@ -27,8 +39,11 @@ def recency_of(log: Log, method: str) -> str | None:
 def paired(log: Log) -> list[dict[str, Any]]:
     """Every method against the anchors, and each experiment against Tide and its own recency ablation.
 
-    Two methods are compared once, whatever is named. Holm's adjustment is over all tests of a suite.
+    Two methods are compared once, whatever is named, and on all questions: not by category, and with disputed keys as
+    they were published. Holm's adjustment is over the tests of a suite that the run is about: those of a named method.
+    The others have no adjusted p.
     """
+    named = set(log.manifest.get("named") or log.methods)
     rows: list[dict[str, Any]] = []
     for suite in log.suites:
         tests = [
@@ -37,9 +52,16 @@ def paired(log: Log) -> list[dict[str, Any]]:
             for method, baseline in _comparisons(log, suite, metric)
             if (row := _row(log, suite, metric, method, baseline)) is not None
         ]
-        adjusted = stats.holm([row["p"] for row in tests])
-        rows += [{**row, "p_holm": p_holm} for row, p_holm in zip(tests, adjusted, strict=True)]
+        family = [row for row in tests if named.intersection((row["method"], row["baseline"]))]
+        for row, p_holm in zip(family, stats.holm([row["p"] for row in family]), strict=True):
+            row["p_holm"] = p_holm
+        rows += tests
     return rows
+
+
+def significant(row: Mapping[str, Any]) -> bool:
+    """Whether a difference is more than chance: the one rule for words, colours, gates and exit codes."""
+    return row["p_holm"] is not None and bool(row["p_holm"] < ALPHA)
 
 
 def _comparisons(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
@@ -68,10 +90,10 @@ def _wanted(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
 
 def _row(log: Log, suite: str, metric: str, method: str, baseline: str) -> dict[str, Any] | None:
     ours, theirs = log.measured(suite, method, metric), log.measured(suite, baseline, metric)
-    a, b = _aligned([(ours, theirs)])
-    if a is None or b is None:
+    both = shared(log, [(suite, ours, theirs)])
+    if both is None:
         return None
-    found = compare(a, b, binary=_is_binary(log, suite, metric, ours, theirs))
+    found = compare(both, binary=_is_binary(log, suite, metric, ours, theirs))
     status, reason = max(
         ((m.status, m.reason) for m in (ours, theirs)), key=lambda s: ("ok", "partial", "covers").index(s[0])
     )
@@ -83,34 +105,29 @@ def _row(log: Log, suite: str, metric: str, method: str, baseline: str) -> dict[
         "suite": suite,
         "metric": metric,
         **found,
+        "p_holm": None,
         "status": status,
         "reason": reason,
     }
 
 
-def pooled(log: Log, cells: Sequence[tuple[str, str]], method: str, baseline: str) -> dict[str, Any] | None:
-    """One comparison over the questions of several (suite, metric), or None where nothing can be compared."""
-    both = [(log.measured(s, method, m), log.measured(s, baseline, m)) for s, m in cells]
-    usable = [
-        (cell, pair) for cell, pair in zip(cells, both, strict=True) if {p.status for p in pair} <= {"ok", "partial"}
-    ]
-    a, b = _aligned([pair for _, pair in usable])
-    if a is None or b is None:
-        return None
-    binary = all(_is_binary(log, *cell, *pair) for cell, pair in usable)
-    partial = any(p.status == "partial" for _, pair in usable for p in pair)
-    return {**compare(a, b, binary=binary), "cells": [cell for cell, _ in usable], "partial": partial}
-
-
-def compare(a: NDArray[np.float64], b: NDArray[np.float64], *, binary: bool) -> dict[str, Any]:
+def compare(both: Shared, *, binary: bool) -> dict[str, Any]:
     """`a` minus `b`, question by question: exact McNemar for 0/1 values, else the paired bootstrap.
 
+    Where questions were drawn together, signs of whole clusters are flipped instead.
+
     Returns:
-        n, difference, its 95% interval as low and high (Newcombe's for 0/1 values, else the bootstrap's), p, test, how
-        many questions are better or worse, and the smallest difference that this test finds with 80% power.
+        n, difference, its 95% interval as low and high (Newcombe's for 0/1 values, else the bootstrap's; by cluster,
+        what the test does not reject), p, test, the noun and the number of the clusters, how many questions are better
+        or worse, and the smallest difference that this test finds with 80% power.
     """
+    a, b, clusters, cluster = both
     ours, theirs = a.tolist(), b.tolist()
-    if binary:
+    if clusters is not None:
+        difference, low, high, p = stats.paired_clusters(ours, theirs, clusters)
+        if binary and ours == theirs and len(set(clusters)) > 1:  # no flip tells how much it might have been
+            _, low, high = stats.newcombe(ours, theirs)
+    elif binary:
         difference, low, high = stats.newcombe(ours, theirs)
         p = stats.mcnemar(ours, theirs)
     else:
@@ -121,17 +138,24 @@ def compare(a: NDArray[np.float64], b: NDArray[np.float64], *, binary: bool) -> 
         "low": float(low),
         "high": float(high),
         "p": float(p),
-        "test": "mcnemar" if binary else "paired bootstrap",
+        "test": "sign flips" if clusters is not None else "mcnemar" if binary else "paired bootstrap",
+        "cluster": cluster,
+        "clusters": None if clusters is None else len(set(clusters)),
         "better": int((a > b).sum()),
         "worse": int((a < b).sum()),
-        "smallest_difference": (
-            stats.smallest_difference(len(a))
-            if binary
-            else stats.smallest_mean_difference(float((a - b).std(ddof=1)), len(a))
-            if len(a) > 1
-            else None
-        ),
+        "smallest_difference": _smallest(both, binary=binary),
     }
+
+
+def _smallest(both: Shared, *, binary: bool) -> float | None:
+    differences, clusters, n = both.a - both.b, both.clusters, len(both.a)
+    if clusters is not None:
+        count = len(set(clusters))
+        error = stats.cluster_error(differences.tolist(), clusters) if count > 1 else 0.0
+        return stats.smallest_cluster_difference(error, count)
+    if binary:
+        return stats.smallest_difference(n)
+    return stats.smallest_mean_difference(float(differences.std(ddof=1)), n) if n > 1 else None
 
 
 def smallest_at(row: dict[str, Any], level: float) -> float | None:
@@ -140,6 +164,9 @@ def smallest_at(row: dict[str, Any], level: float) -> float | None:
         return stats.smallest_difference(row["n"], alpha=level)
     if row["smallest_difference"] is None:
         return None
+    if row["clusters"] is not None:  # the error of the differences stays; the quantiles change
+        at, usual = (stats.smallest_cluster_difference(1, row["clusters"], alpha=p) for p in (level, ALPHA))
+        return row["smallest_difference"] * at / usual if at is not None and usual is not None else None
     # The level changes the normal quantiles alone; spread and n stay.
     wider = stats.smallest_mean_difference(1, 1, alpha=level) / stats.smallest_mean_difference(1, 1)
     return float(row["smallest_difference"] * wider)
@@ -150,32 +177,43 @@ def _is_binary(log: Log, suite: str, metric: str, *both: Measured) -> bool:
     return log.binary(suite, metric) and all(m.values is not None and m.values.shape[1] == 1 for m in both)
 
 
-def _aligned(
-    both: Sequence[tuple[Measured, Measured]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | tuple[None, None]:
+def shared(log: Log, both: Sequence[tuple[str, Measured, Measured]]) -> Shared | None:
+    """What two methods have on the same questions of some suites; None: there are none. Clusters are the log's."""
     import numpy as np
 
     a: list[float] = []
     b: list[float] = []
-    for ours, theirs in both:
+    drawn: list[Hashable] = []
+    nouns: set[str | None] = set()
+    for suite, ours, theirs in both:
         mine, other = ours.per_question(), theirs.per_question()
-        shared = [question for question in mine if question in other]
-        a += [mine[question] for question in shared]
-        b += [other[question] for question in shared]
-    return (np.array(a), np.array(b)) if a else (None, None)
+        known = [question for question in mine if question in other]
+        clusters = log.clusters(suite, known)
+        a += [mine[question] for question in known]
+        b += [other[question] for question in known]
+        drawn += [(suite, *clusters.get(question, (None, question))) for question in known]
+        nouns.add(log.cluster(suite, known))
+    if not a:
+        return None
+    if nouns == {None}:
+        return Shared(np.array(a), np.array(b))
+    return Shared(np.array(a), np.array(b), drawn, nouns.pop() if len(nouns) == 1 else "cluster")
 
 
 def power(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The smallest difference that the tests of a suite, metric and n could have found; of several, the largest."""
-    sizes: dict[tuple[str, str, int], list[float | None]] = defaultdict(list)
+    sizes: dict[tuple[str, str, int, str | None, int | None], list[float | None]] = defaultdict(list)
     for row in rows:
-        sizes[row["suite"], row["metric"], row["n"]].append(row["smallest_difference"])
+        key = (row["suite"], row["metric"], row["n"], row["cluster"], row["clusters"])
+        sizes[key].append(row["smallest_difference"])
     return [
         {
             "suite": suite,
             "metric": metric,
             "n": n,
+            "cluster": cluster,
+            "clusters": clusters,
             "smallest_difference": None if None in found else max(value for value in found if value is not None),
         }
-        for (suite, metric, n), found in sorted(sizes.items(), key=lambda item: item[0][2])
+        for (suite, metric, n, cluster, clusters), found in sorted(sizes.items(), key=lambda item: item[0][2])
     ]

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_engram.report.captions import SUGGESTIVE
-from pytest_engram.report.wording import estimate, flag, plain
+from pytest_engram.report.log import whole
+from pytest_engram.report.wording import drawn, estimate, flag, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,13 +76,18 @@ def _groups(results: Row) -> Iterator[_Group]:
             rows = [
                 row
                 for row in results["rows"]
-                if row["suite"] == suite["suite"] and row["metric"] == metric and row["value"] is not None
+                if whole(row) and (row["suite"], row["metric"]) == (suite["suite"], metric) and row["value"] is not None
             ]
-            if all(0 <= bound <= 1 for row in rows for bound in (row["value"], row["low"], row["high"])):
+            if all(0 <= bound <= 1 for row in rows for bound in (row["value"], *_bounds(row))):
                 shown = "SubEM" if metric == "subem" else metric
                 note = f", {SUGGESTIVE}" if suite["kind"] == "micro" else ""
-                count = max((row["n"] for row in rows), default=0)
-                yield f"{suite['suite']}  {shown}", f"n = {count}{note}", rows
+                largest = max(rows, key=lambda row: (row["n"], row["clusters"] or 0), default={"n": 0, "cluster": None})
+                yield f"{suite['suite']}  {shown}", f"n = {drawn(largest)}{note}", rows
+
+
+def _bounds(row: Row) -> tuple[float, float]:
+    """Of its interval; of a value that has none, that value."""
+    return (row["value"], row["value"]) if row["low"] is None else (row["low"], row["high"])
 
 
 def _halves(groups: Sequence[_Group]) -> list[Sequence[_Group]]:
@@ -125,7 +131,8 @@ def _forest(axes: Axes, groups: Sequence[_Group], height: float) -> None:
             y = top - _GAP - _LINE * (line + 0.35)
             colour = ROLE_COLOURS.get(row["role"], ROLE_COLOURS["anchor"])
             told = f"{estimate(row)} {flag(row)}".rstrip()
-            bars.append([(row["low"], y), (row["high"], y)])
+            low, high = _bounds(row)
+            bars.append([(low, y), (high, y)])
             dots.append((row["value"], y))
             colours.append(colour)
             faces.append(colour if row["status"] == "ok" else PAPER)  # hollow: not a number to rely on
@@ -166,9 +173,9 @@ def _curves(results: Row, suites: Sequence[str]) -> Figure:
     for suite in suites:
         rows = [row for row in results["curves"] if row["suite"] == suite]
         webs = sorted({row["web"] for row in rows})
-        cases = max(row["n"] for row in rows)
+        told = {row["method"]: row for row in results["flip_trend"] if row["suite"] == suite}
         figure.text(0.012, (top - 0.24) / height, plain(suite), weight="bold", size=11, va="center")
-        remark = f"share of {cases} cases where the update wins; {SUGGESTIVE}"
+        remark = f"of the cases in which a conflict was seen (over each panel), where the update wins; {SUGGESTIVE}"
         figure.text(0.012, (top - 0.45) / height, remark, size=8, alpha=0.8, va="center")
         grid = figure.add_gridspec(
             lines[suite],
@@ -183,9 +190,10 @@ def _curves(results: Row, suites: Sequence[str]) -> Figure:
         for at, method in enumerate(methods[suite]):
             axes = figure.add_subplot(grid[divmod(at, across)])
             _panel(axes, [row for row in rows if row["method"] == method], webs)
-            axes.set_title(
-                _short(str(next(r["label"] for r in rows if r["method"] == method)), 30), size=9, loc="left", pad=7
-            )
+            axes.set_xticks(sorted({row["backers"] for row in rows}))
+            axes.set_title(_short(str(told[method]["label"]), 22), size=9, loc="left", pad=7)
+            seen = f"{told[method]['seen']} of {told[method]['cases']}"
+            axes.set_title(seen, size=8, loc="right", pad=7, alpha=0.75)
             axes.tick_params(labelleft=at % across == 0)
             if at + across >= len(methods[suite]):
                 axes.set_xlabel(f"{rows[0]['axis']} of the update", size=8)
@@ -195,7 +203,7 @@ def _curves(results: Row, suites: Sequence[str]) -> Figure:
 
 
 def _methods_of(results: Row, suite: str) -> list[str]:
-    return list(dict.fromkeys(row["method"] for row in results["curves"] if row["suite"] == suite))
+    return list(dict.fromkeys(row["method"] for row in results["flip_summary"] if row["suite"] == suite))
 
 
 def _panel(axes: Axes, rows: Sequence[Row], webs: Sequence[int]) -> None:
@@ -206,11 +214,10 @@ def _panel(axes: Axes, rows: Sequence[Row], webs: Sequence[int]) -> None:
         size = 5.5 - 3.2 * webs.index(web) / max(len(webs) - 1, 1)
         x, y = [row["backers"] for row in line], [row["share"] for row in line]
         axes.plot(x, y, "o-", color=colour, linewidth=1.4, markersize=size, clip_on=False)
-    if all(row["undecided"] for row in rows):
+    if not rows:
         axes.text(0.5, 0.5, "undecided throughout", transform=axes.transAxes, ha="center", size=8, alpha=0.75)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
-    axes.set_xticks(sorted({row["backers"] for row in rows}))
     axes.grid(color=INK, alpha=0.12, linewidth=0.6)
     axes.tick_params(labelsize=8, length=2, width=0.6)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pytest_engram.report.document import TITLES
+from pytest_engram.report.log import whole
 from pytest_engram.report.plots import INK, PAPER, ROLE_COLOURS
 from pytest_engram.report.wording import plain
 
@@ -77,7 +78,7 @@ def _suite(results: Row, suite: Row) -> tuple[str, list[tuple[list[Point], Axis,
     figures = {
         row["method"]: row
         for row in results["rows"]
-        if row["suite"] == suite["suite"] and row["metric"] == metric and row["value"] is not None
+        if row["suite"] == suite["suite"] and row["metric"] == metric and row["value"] is not None and whole(row)
     }
     costs = [row for row in results["costs"] if row["suite"] == suite["suite"] and row["method"] in figures]
     tokens = [_point(figures[row["method"]], row["tokens_returned"]) for row in costs if row["tokens_returned"]]
@@ -99,7 +100,8 @@ def _point(row: Row, x: float, lacking: bool = False) -> Point:
     label = label if len(label) <= 24 else f"{label[:23]}…"
     label += ", without embedding the query" * lacking
     colour = ROLE_COLOURS.get(row["role"], ROLE_COLOURS["anchor"])
-    return Point(x, row["value"], row["low"], row["high"], label, colour, row["status"] == "ok")
+    low, high = (row["value"], row["value"]) if row["low"] is None else (row["low"], row["high"])
+    return Point(x, row["value"], low, high, label, colour, row["status"] == "ok")
 
 
 def _linear(values: Sequence[float]) -> Axis:

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pytest_engram.report import captions
-from pytest_engram.report.document import Grid, drop_empty, shown_costs
+from pytest_engram.report.blocks import Grid, drop_empty
+from pytest_engram.report.document import categories, clustered, judges, shown_costs
+from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import GRADED
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.report.wording import (
@@ -53,6 +55,12 @@ def render(results: Row, width: int, colour: bool) -> str:
         page.table(grid, keep=1)
         page.reasons(grid)
     page.not_run(nothing)
+    for line in [*clustered(results), *_disputed(results)]:
+        page.text(line, "dim")
+    for grid in (*_categories(results), *_judges(results)):
+        page.heading(grid.title)
+        page.table(grid, keep=1)
+        page.reasons(grid)
     differences = _differences(results)
     if differences.rows:
         page.heading(differences.title)
@@ -163,7 +171,7 @@ def _only_reason(cells: Sequence[Row]) -> str | None:
 
 def _overview(results: Row) -> tuple[Grid, dict[str, list[str]]]:
     """Every pilot suite's first metric, and SubEM where somebody answered; and by reason what ran for no method."""
-    cells = {(r["suite"], r["metric"], r["method"]): r for r in results["rows"]}
+    cells = {(r["suite"], r["metric"], r["method"]): r for r in results["rows"] if whole(r)}
     answered = {r["suite"] for r in results["rows"] if r["metric"] == "subem" and r["value"] is not None}
     columns = [
         (suite["suite"], metric)
@@ -184,6 +192,27 @@ def _overview(results: Row) -> tuple[Grid, dict[str, list[str]]]:
         line = [cells[suite, metric, method["method"]] for suite, metric in columns]
         grid.rows.append([method["label"], *(grid.cell(cell, cell["unit"]) for cell in line)])
     return grid, nothing
+
+
+def _categories(results: Row) -> Iterator[Grid]:
+    """Of every pilot suite that has categories, the first metric; as published."""
+    for suite in results["suites"]:
+        if suite["kind"] == "pilot":
+            yield from categories(results, suite | {"disputed": None}, suite["metrics"][:1])
+
+
+def _judges(results: Row) -> Iterator[Grid]:
+    for suite in results["suites"]:
+        yield from judges(results, suite["suite"])
+
+
+def _disputed(results: Row) -> list[str]:
+    return [
+        f"{suite['suite']}: {suite['disputed']} of its questions {'has' if suite['disputed'] == 1 else 'have'} a wrong "
+        f"key; the report has every figure without {'it' if suite['disputed'] == 1 else 'them'}, too."
+        for suite in results["suites"]
+        if suite["disputed"]
+    ]
 
 
 def _differences(results: Row) -> Grid:

@@ -12,7 +12,8 @@ from typing import Any
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
-from pytest_engram.report.document import Block, Grid, Heading, Items, Text, document
+from pytest_engram.report.blocks import Block, Grid, Heading, Items, Text
+from pytest_engram.report.document import document
 from pytest_engram.report.wording import plain
 
 Row = dict[str, Any]
@@ -26,6 +27,7 @@ _LATEX_TYPE = {"−": "$-$", "–": "--"}
 _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
 
 _TIDY = ("table", "suite", "family", "method", "label", "baseline", "metric", "case", "seed", "web", "backers")
+_PART = ("group", "without", "of", "cluster", "clusters")  # which questions, of a ceiling what sets it, drawn how
 _NUMBERS = {  # table: what of each of its rows is a number
     "rows": ("value", "low", "high", "n", "effective_k", "lost", "differs"),
     "costs": (
@@ -39,14 +41,32 @@ _NUMBERS = {  # table: what of each of its rows is a number
         "errors",
         "retries",
     ),
+    "states": ("new", "old", "both", "neither", "n"),
+    "floors": ("value",),
     "ceilings": ("value", "low", "high", "n"),
     "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "n"),
     "flips": ("flip_point", "monotone"),
-    "flip_summary": ("median", "low", "high", "never", "most", "n"),
-    "flip_trend": ("tau", "low", "high", "flips_back", "n"),
+    "flip_summary": ("median", "low", "high", "held", "unseen", "most", "n"),
+    "flip_trend": (
+        "tau",
+        "low",
+        "high",
+        "p",
+        "seen",
+        "cases",
+        "unbacked",
+        "unbacked_low",
+        "unbacked_high",
+        "flips_back",
+        "loses_both",
+        "n",
+    ),
     "curves": ("share", "low", "high", "flipped", "n"),
     "published": ("value",),
+    "judges": ("wrong_accepted", "low", "high", "n", "right_rejected", "right_low", "right_high", "right_n"),
 }
+_OF = {"judges": "kind", "states": "hop"}  # what stands in the column `of`
+_CORRECTED = ("corrected", "corrected_low", "corrected_high")  # of a row that a judge's verdicts are behind
 
 
 def to_json(results: Row) -> str:
@@ -58,16 +78,23 @@ def to_csv(results: Row) -> str:
     """Tidy: one number a row, with what it is in `statistic`. A number that there is none of is empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*_TIDY, "statistic", "number", "interval", "test", "status", "reason"])
+    writer.writerow([*_TIDY, *_PART, "statistic", "number", "interval", "test", "status", "reason"])
     for table, statistics in _NUMBERS.items():
         for row in results[table]:
-            label = row.get("label", row.get("system", ""))
-            what = [{"table": table, "label": label}.get(name, row.get(name, "")) for name in _TIDY]
+            own = {"table": table, "label": row.get("label", row.get("system", row.get("judge", "")))}
+            own |= {"of": row[_OF[table]]} if table in _OF else {}
+            what = [own.get(name, row.get(name, "")) for name in (*_TIDY, *_PART)]
             status = row.get("status") or {"published": "copied"}.get(table, "ok")
             rest = [row.get("interval") or "", row.get("test", ""), status, row.get("reason") or row.get("source", "")]
             for name in statistics:
                 value = row[name]
                 writer.writerow([*what, name, int(value) if isinstance(value, bool) else value, *rest])
+            if "corrected" in row:
+                numbers = {name: row[name] for name in _CORRECTED}
+                numbers |= dict(zip(("spread_low", "spread_high"), row["spread"] or (None, None), strict=True))
+                rest = [row["correction"] or "", *rest[1:-1], row["correction_reason"]]
+                for name, value in numbers.items():
+                    writer.writerow([*what, name, value, *rest])
     return file.getvalue()
 
 

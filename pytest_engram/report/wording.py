@@ -60,6 +60,26 @@ def difference(row: Mapping[str, Any]) -> str:
     return f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]"
 
 
+def by_cluster(noun: str, number: int | None = None) -> str:
+    """`by conversation (10)`."""
+    return f"by {noun}" + ("" if number is None else f" ({number})")
+
+
+def drawn(row: Mapping[str, Any]) -> str:
+    """`300`, or `300 in 10 conversations`: the n of a row, and what it was drawn as."""
+    if row["cluster"] is None:
+        return str(row["n"])
+    return f"{row['n']} in {row['clusters']} {row['cluster']}{'s' * (row['clusters'] != 1)}"
+
+
+_TESTS = {"mcnemar": "exact McNemar", "paired bootstrap": "paired bootstrap", "sign flips": "sign flips"}
+
+
+def tested(row: Mapping[str, Any]) -> str:
+    """The name of a paired test, and by what it flips signs."""
+    return _TESTS[row["test"]] + (f" {by_cluster(row['cluster'])}" if row["cluster"] else "")
+
+
 def p_value(value: float | None) -> str:
     """A p value as journals print it."""
     if value is None:
@@ -110,9 +130,16 @@ def flip_points(row: Mapping[str, Any]) -> str:
     """`median (low to high)` of a line of `flip_summary`; `all_undecided` tells below the table what isn't one."""
     if row["undecided"]:
         return "undecided"
+    if not row["n"]:
+        return "no conflict seen"
     low, high = backers(row["low"], row["most"]), backers(row["high"], row["most"])
     middle = backers(row["median"], row["most"])
     return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def flip_point(row: Mapping[str, Any]) -> str:
+    """The median alone, of a line of `flip_summary`."""
+    return backers(row["median"], row["most"]) if row["n"] else "none seen"
 
 
 def milliseconds(seconds: float | None) -> str:

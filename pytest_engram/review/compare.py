@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.review import asked
 from pytest_engram.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -35,13 +36,16 @@ def compare(
     Returns:
         `runs`: {name, created, k, encoder, complete} of both. `differs`: what makes the comparison doubtful. `suites`:
         names in their order. `rows`, one a suite, pair of methods and metric: {suite, metric, method, earlier_method,
-        label, n, earlier, later, difference, low, high, p, p_holm, test, better, worse, smallest_difference,
-        better_ids, worse_ids, only_earlier, only_later, changed, status, reason, later_errors}. Values are means over
-        the paired questions; status and reason are those of the run of the two that measured less; `later_errors`
-        counts items of the later run that ended in an error; `changed` counts those whose returned ids differ;
-        `only_earlier` and `only_later` count questions that the other run did not measure. `skipped`: {suite, metric,
-        method, earlier_method, label, reason, lost} where there is nothing to compare; `lost`: the later run asked, and
-        has no number where the earlier one had. `costs`: {suite, method, earlier_method, label, earlier, later}, the
+        label, n, earlier, later, difference, low, high, p, p_holm, test, cluster, clusters, better, worse,
+        smallest_difference, better_ids, worse_ids, only_earlier, only_later, changed, status, reason, later_errors}.
+        Values are means over the paired questions, tests as in a run's own tables (clusters are the later run's);
+        status and reason are those of the run of the two that measured less; `later_errors` counts items of the later
+        run that ended in an error; `p_holm` is adjusted over the tests that decide (the given methods, else the later
+        run's named ones, on the first metric of each suite), and None for others; `changed` counts those whose returned
+        ids differ; `only_earlier` and `only_later` count
+        questions that the other run did not measure. `skipped`: {suite, metric, method, earlier_method, label,
+        reason, lost} where there is nothing to compare; `lost`: the later run asked, and has no number where the
+        earlier one had. `costs`: {suite, method, earlier_method, label, earlier, later}, the
         last two as in the runs' own results, or None where the log does not tell: they stand beside the quality, and
         decide nothing.
 
@@ -63,12 +67,14 @@ def compare(
     rows: list[Row] = []
     skipped: list[Row] = []
     for suite in suites:
-        metrics = [metric for metric in b.metrics(suite) if metric in a.metrics(suite)]
+        metrics = _common(a, b, suite)
         for metric in metrics[:1] if first else metrics:
             for pair in pairs:
                 row = _row(a, b, suite, metric, pair)
                 (skipped if "lost" in row else rows).append(row)
-    _adjust(rows)
+    deciding = {(suite, metrics[0]) for suite in suites if (metrics := _common(a, b, suite))}
+    about = {pair[1] for pair in methods} or set(later.manifest.get("named") or ()) or set(b.methods)
+    _adjust(rows, deciding, about)
     found: Row = finite(
         {
             "runs": [_described(run, name) for run, name in zip((earlier, later), _names(earlier, later), strict=True)],
@@ -84,6 +90,8 @@ def compare(
 
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any], suites: Sequence[str]) -> list[str]:
     """What of two manifests makes numbers of these suites incomparable: k, encoder, reader, suite files, data."""
+    from pytest_engram.report.log import READ
+
     found: list[str] = []
     for name, shown in (("k", "k"), ("budget", "the budget of tokens")):
         if earlier.get(name) != later.get(name):
@@ -105,8 +113,8 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any], suites: Se
             names = {"sha256": "suite file", "granularity": "granularity"}
             named = list(dict.fromkeys(names.get(part, "data") for part in parts))
             found.append(f"{suite}: {' and '.join(named)} differ" + "s" * (len(named) == 1))
-    if any("subem" in (of.get(suite, {}).get("metrics") or ()) for of in (ours, theirs) for suite in suites):
-        first, second = earlier.get("reader"), later.get("reader")
+    if any(READ.intersection(of.get(suite, {}).get("metrics") or ()) for of in (ours, theirs) for suite in suites):
+        first, second = asked.shared(earlier.get("reader"), later.get("reader"))
         if first and second and first != second:
             found.append(f"the reader differs ({first.get('name')}, {second.get('name')}, or its prompt)")
     return found
@@ -128,27 +136,29 @@ def _check_methods(a: Log, b: Log, pairs: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def _row(a: Log, b: Log, suite: str, metric: str, pair: tuple[str, str]) -> Row:
-    import numpy as np
+def _common(a: Log, b: Log, suite: str) -> list[str]:
+    return [metric for metric in b.metrics(suite) if metric in a.metrics(suite)]
 
-    from pytest_engram.report.pairs import compare as paired
+
+def _row(a: Log, b: Log, suite: str, metric: str, pair: tuple[str, str]) -> Row:
+    from pytest_engram.report import pairs
 
     before, after = a.measured(suite, pair[0], metric), b.measured(suite, pair[1], metric)
     row: Row = {"suite": suite, "metric": metric, **_pair(a, b, pair)}
     old, new = before.per_question(), after.per_question()
     shared = [question for question in new if question in old]
-    if not shared:
+    both = pairs.shared(b, [(suite, after, before)])
+    if both is None:
         sides = [f"{which}: {m.reason}" for which, m in (("earlier", before), ("later", after)) if m.reason]
-        both = [f"both: {before.reason}"] if before.reason == after.reason else sides
-        why = "; ".join(both if sides else ["no question is in both"])
+        told = [f"both: {before.reason}"] if before.reason == after.reason else sides
+        why = "; ".join(told if sides else ["no question is in both"])
         return {**row, "reason": why, "lost": before.values is not None and (suite, pair[1]) in b.groups}
-    first, second = np.array([old[q] for q in shared]), np.array([new[q] for q in shared])
     single = all(m.values is not None and m.values.shape[1] == 1 for m in (before, after))
     return {
         **row,
-        "earlier": float(first.mean()),
-        "later": float(second.mean()),
-        **paired(second, first, binary=b.binary(suite, metric) and single),
+        "earlier": float(both.b.mean()),
+        "later": float(both.a.mean()),
+        **pairs.compare(both, binary=b.binary(suite, metric) and single),
         "better_ids": [q for q in shared if new[q] > old[q]],
         "worse_ids": [q for q in shared if new[q] < old[q]],
         "only_earlier": len(old) - len(shared),
@@ -190,10 +200,14 @@ def _changed(a: Log, b: Log, suite: str, pair: tuple[str, str]) -> set[str]:
     return {key[0] for key, ids in after.items() if key in before and before[key] != ids}
 
 
-def _adjust(rows: list[Row]) -> None:
+def _adjust(rows: list[Row], deciding: set[tuple[str, str]], methods: set[str]) -> None:
+    """Holm over the tests that decide: of the methods that the comparison is about, the first metric of each suite."""
     from pytest_engram import statistics as stats
 
-    for row, p in zip(rows, stats.holm([row["p"] for row in rows]), strict=True):
+    family = [row for row in rows if (row["suite"], row["metric"]) in deciding and row["method"] in methods]
+    for row in rows:
+        row["p_holm"] = None
+    for row, p in zip(family, stats.holm([row["p"] for row in family]), strict=True):
         row["p_holm"] = p
 
 
@@ -217,6 +231,8 @@ def _described(run: Run, name: str) -> Row:
     }
 
 
-def worse(comparison: Row, alpha: float = 0.05) -> Iterator[Row]:
-    """The rows in which the later run is significantly worse, by the p adjusted over all tests of the comparison."""
-    return (row for row in comparison["rows"] if row["difference"] < 0 and row["p_holm"] < alpha)
+def worse(comparison: Row) -> Iterator[Row]:
+    """The rows in which the later run is significantly worse: those that decide, by their adjusted p."""
+    from pytest_engram.report.pairs import significant
+
+    return (row for row in comparison["rows"] if row["difference"] < 0 and significant(row))

@@ -25,6 +25,7 @@ def describe(key: Key) -> dict[str, Any]:
         "sha256": hashlib.sha256(key.path.read_bytes()).hexdigest(),
         "excluded": dict(sorted(excluded.items())),
         "not_run": key.not_run and public(key.not_run),
+        **({"cluster": key.cluster} if key.cluster else {}),
         **key.describe(),
     }
     return found | (_registered(cast("MicroKey", key)) if key.kind == "micro" else {})

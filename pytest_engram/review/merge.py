@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_engram.review import here
+from pytest_engram.review import asked, here
 from pytest_engram.runs import folder as runfolder
+from pytest_engram.runs import known as runknown
 from pytest_engram.runs import log as runlog
 from pytest_engram.runs.folder import LOG, Run
+from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 
 Key = tuple[str, str, str, int]
 
 # What parts of one run share. Machine, time and the versions of other packages may differ; `parts` keeps them.
-_SHARED = ("engram", "k", "budget", "tokenizer", "seeds", "named", "methods", "reader")
+_SHARED = ("engram", "k", "budget", "tokenizer", "seeds", "named", "methods", "reader", "judge")
+_ASKED = ("reader", "judge")  # of these, what a part took may differ, and the benchmarks that it asked about
 _OF_A_PART = ("created", "duration_s", "ran", "versions", "git", "machine")
 _OF_A_COPY = ("origin",)  # where a part found its data; the data's hash is compared
 SHOWN = 5
@@ -37,6 +40,7 @@ class Merged:
         missing: items that no part has, as `suite::item`.
         doubled: items that several parts have, with the same outcome.
         mended: items that one part could not measure and another one did.
+        known: what the judge was asked about to judge it.
     """
 
     outcomes: list[Outcome]
@@ -45,6 +49,7 @@ class Merged:
     missing: list[str]
     doubled: list[str]
     mended: list[str]
+    known: list[KnownAnswer]
 
 
 def merge(parts: Sequence[Run]) -> Merged:
@@ -86,6 +91,7 @@ def merge(parts: Sequence[Run]) -> Merged:
     planned = _seeds(first.manifest) * sum(info["n"] for info in suites.values())
     manifest = {
         **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256")},
+        **_asked(parts),
         "created": max(str(part.manifest.get("created")) for part in parts),
         "duration_s": round(sum(part.manifest.get("duration_s") or 0.0 for part in parts), 3),
         "encoder": next((part.manifest["encoder"] for part in parts if part.manifest.get("encoder")), None),
@@ -100,7 +106,14 @@ def merge(parts: Sequence[Run]) -> Merged:
         for suite, excerpts in part.texts.items():
             texts.setdefault(suite, {}).update(excerpts)
     missing = _missing(by_key.keys(), manifest, outcomes)
-    return Merged(outcomes, manifest, texts, missing, doubled, list(dict.fromkeys(mended)))
+    known = runknown.merged([part.known for part in parts])
+    return Merged(outcomes, manifest, texts, missing, doubled, list(dict.fromkeys(mended)), known)
+
+
+def _asked(parts: Sequence[Run]) -> dict[str, Any]:
+    """Reader and judge of the whole, where there are any."""
+    told = {name: [one for part in parts if isinstance(one := part.manifest.get(name), dict)] for name in _ASKED}
+    return {name: asked.together(found) for name, found in told.items() if found}
 
 
 def _timeless(outcome: Outcome) -> Outcome:
@@ -111,8 +124,9 @@ def _timeless(outcome: Outcome) -> Outcome:
 def _check(first: Run, part: Run) -> None:
     one, other = first.manifest, part.manifest
     for key in _SHARED:
-        if one.get(key) != other.get(key):
-            _refuse(first, part, f"`{key}`", one.get(key), other.get(key))
+        there, here_ = asked.shared(one.get(key), other.get(key)) if key in _ASKED else (one.get(key), other.get(key))
+        if there != here_:
+            _refuse(first, part, f"`{key}`", there, here_)
     encoders = [run.manifest["encoder"] for run in (first, part) if run.manifest.get("encoder")]
     if len({encoder["hash"] for encoder in encoders}) > 1:
         _refuse(first, part, "the encoder", *encoders)

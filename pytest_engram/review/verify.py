@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from pytest_engram.basics.registry import Registry
-from pytest_engram.judging import METRICS
+from pytest_engram.judging import METRICS, known, named
 from pytest_engram.judging.judge import asked, judge
 from pytest_engram.judging.scoring import BeyondTheLog
 from pytest_engram.review import here
@@ -23,7 +23,8 @@ from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
 from pytest_engram.runs.outcome import Outcome
-from pytest_engram.suites.base import Key, Question, Suite, SuiteError
+from pytest_engram.runs.withheld import HASHED, WITHHELD, withhold, withhold_known
+from pytest_engram.suites.base import Key, Question, Suite, SuiteError, parse_metric
 
 # What a manifest says of a suite and what may differ from one machine to another.
 _ELSEWHERE = {"origin", "notes", "not_run", "registered", "file"}
@@ -62,8 +63,11 @@ def verify(run: Run, cases: Sequence[Path] = (), data: Path | None = None) -> It
 
 def _sources(run: Run) -> Iterator[Finding]:
     """The log and the excerpts have the hashes that the manifest holds."""
-    for name, key in ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256")):
+    hashed = ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256"), (runfolder.KNOWN, "known_sha256"))
+    for name, key in hashed:
         path, told = run.folder / name, run.manifest.get(key)
+        if name == runfolder.KNOWN and told is None and not path.is_file():
+            continue  # there was no judge
         if told is None:
             yield Finding("unchecked", name, f"the manifest has no {key}")
         elif not path.is_file():
@@ -105,7 +109,7 @@ def _tables(run: Run) -> Iterator[Finding]:
     from pytest_engram import report
 
     with TemporaryDirectory() as made:
-        for path in report.write(Path(made), run.outcomes, run.manifest, texts=run.texts):
+        for path in report.write(Path(made), run.outcomes, run.manifest, texts=run.texts, known=run.known):
             stands = run.folder / path.name
             if not stands.is_file():
                 yield Finding("unchecked", path.name, "not in the folder; `engram report` writes it")
@@ -178,11 +182,28 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
     yield from _told(what, _shown(one, other), f"{shown} and what the manifest says of it")
     if told.get("registered") == "registered before this run" != described.get("registered"):
         yield Finding("differs", what, f"registered then; here it is {described.get('registered')}")
+    if not suite.not_run:
+        yield from _known(run, name, suite, key)
     outcomes = [outcome for outcome in run.outcomes if outcome.suite == name and outcome.status == "ok"]
     if suite.not_run and outcomes:
         yield Finding("unchecked", f"scores of {name}", f"the data is not here: {suite.not_run}")
     elif outcomes:
         yield from _scores(name, suite, key, outcomes)
+
+
+def _known(run: Run, name: str, suite: Suite, key: Key) -> Iterator[Finding]:
+    """The answers that a judge was judged by are those that the rule makes of this suite."""
+    found = [one for one in run.known if one.suite == name]
+    judge = run.manifest.get("judge")
+    if not found or (isinstance(judge, dict) and judge.get("known")):  # those of a file are not made by the rule
+        return
+    should = known.of(key, {question.id: question.query for question in suite.questions})
+    withheld = all(one.answer.startswith(HASHED) for one in found)  # a hash tells whether it is the same
+    should = [withhold_known(one) for one in should] if withheld else should
+    made, stand = ({(*one.place, one.truth, one.cluster) for one in those} for those in (should, found))
+    problems = [f"{id_}, {kind}: {answer!r:.60} is not made by the rule" for _, id_, kind, answer, *_ in stand - made]
+    problems += [f"{id_}, {kind}: {answer!r:.60} is missing" for _, id_, kind, answer, *_ in made - stand]
+    yield from _told(f"known answers of {name}", sorted(problems), f"{len(found)}, made by the rule again")
 
 
 def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
@@ -200,6 +221,8 @@ def _scores(name: str, suite: Suite, key: Key, outcomes: Sequence[Outcome]) -> I
         except BeyondTheLog:
             beyond += 1
     checked = len(outcomes) - beyond
+    if withheld := sum(WITHHELD in outcome.fields for outcome in outcomes):
+        yield Finding("unchecked", f"answers of {name}", f"{withheld} items: withheld from the folder")
     if checked:
         yield from _told(f"scores of {name}", problems, f"{checked} items, judged again from what was recalled")
     if beyond:
@@ -220,7 +243,18 @@ def judged_again(suite: Suite, key: Key, question: Question, outcome: Outcome, m
         return [f"id {unknown[0]!r} is in no entry of the haystack"]
     should = judge(key, asked(outcome), metrics)
     should.query, should.haystack = question.query, len(entries)
+    if WITHHELD in outcome.fields:
+        should, outcome = withhold(should), _unread(outcome, metrics)
+        should = _unread(should, metrics)
     return _shown(json.loads(json.dumps(asdict(should))), json.loads(json.dumps(asdict(outcome))))
+
+
+def _unread(line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
+    """A line without what was measured of an answer, which is not in the folder."""
+    reads = {name for name in line.metrics if named.of(metrics[parse_metric(name)[0]]).reads}
+    kept = {name: value for name, value in line.metrics.items() if name not in reads}
+    missing = {name: why for name, why in line.missing.items() if name not in reads}
+    return replace(line, metrics=kept, missing=missing, hit=None)
 
 
 def _shown(should: Any, found: Any) -> list[str]:

@@ -9,17 +9,20 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_engram.runs import known as runknown
 from pytest_engram.runs import log as runlog
+from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 
 LOG = "items.jsonl"
 MANIFEST = "manifest.json"
 TEXTS = "texts.json"
-SOURCES = (LOG, MANIFEST, TEXTS)
+KNOWN = "known_answers.jsonl"  # only where there was a judge
+SOURCES = (LOG, MANIFEST, TEXTS, KNOWN)
 
 
 class RunError(Exception):
@@ -35,12 +38,14 @@ class Run:
         outcomes: of `items.jsonl`, in the order of its lines.
         manifest: of `manifest.json`; of a killed run, which has none, what the log tells.
         texts: of `texts.json`: excerpts of entries, for the page.
+        known: of `known_answers.jsonl`: what the judge was asked about to judge it.
     """
 
     folder: Path
     outcomes: list[Outcome]
     manifest: dict[str, Any]
     texts: dict[str, dict[str, str]]
+    known: list[KnownAnswer] = field(default_factory=list)
 
 
 def read(place: Path, *, killed: bool = False) -> Run:
@@ -70,7 +75,16 @@ def read(place: Path, *, killed: bool = False) -> Run:
     else:
         raise RunError(f"{folder / MANIFEST} is missing: the run was killed, or only a part of it was copied")
     texts = _read(folder / TEXTS, runschema.check_texts) if (folder / TEXTS).is_file() else {}
-    return Run(folder, outcomes, manifest, texts)
+    return Run(folder, outcomes, manifest, texts, _read_known(folder / KNOWN))
+
+
+def _read_known(path: Path) -> list[KnownAnswer]:
+    if not path.is_file():
+        return []
+    try:
+        return runknown.read(path.read_bytes().decode("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
 
 
 def _read(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -92,6 +106,7 @@ def write(
     outcomes: Sequence[Outcome],
     manifest: Mapping[str, Any],
     texts: Mapping[str, Mapping[str, str]],
+    known: Sequence[KnownAnswer] = (),
 ) -> dict[str, Any]:
     """Write what the run is.
 
@@ -100,11 +115,17 @@ def write(
     """
     log = _bytes("".join(outcome.to_line() + "\n" for outcome in outcomes))
     excerpts = _bytes(json.dumps(texts, ensure_ascii=False) + "\n")
+    answers = _bytes(runknown.write(known))
     whole = {**manifest, "log_sha256": sha256(log), "texts_sha256": sha256(excerpts)}
+    whole |= {"known_sha256": sha256(answers)} if known else {}
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / LOG, log)
     _replace(folder / MANIFEST, _bytes(json.dumps(whole, indent=1, ensure_ascii=False) + "\n"))
     _replace(folder / TEXTS, excerpts)
+    if known:
+        _replace(folder / KNOWN, answers)
+    else:
+        (folder / KNOWN).unlink(missing_ok=True)
     return whole
 
 

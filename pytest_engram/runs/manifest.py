@@ -41,7 +41,7 @@ def of(
     ran: int,
     encoder: Mapping[str, Any] | None,
     reader: Mapping[str, Any] | None,
-    judge: str | None,
+    judge: Mapping[str, Any] | None,
     admission: Mapping[str, Any],
     root: Path,
     seconds: float,
@@ -60,12 +60,12 @@ def of(
         ran: number of items in the log.
         encoder: whole; a part of it is taken.
         reader: who answered, and what it took.
-        judge: who judged the answers.
+        judge: who judged the answers, with what, and what it took.
         admission: by method, how many memories were asked for an entry that they were given, and gave it back.
         root: a folder of the repository that the run was started in.
         seconds: how long it took.
     """
-    told = {} if judge is None else {"judge": judge}
+    told = {} if judge is None else {"judge": dict(judge)}
     return {
         "engram": version_of("pytest-engram"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -14,7 +14,8 @@ class Outcome:
     """What one item found: what was recalled, and what that is worth once it was judged.
 
     `metrics` holds None where a metric could not be measured, and `missing` says why. A question that the official
-    protocol leaves out of the means has no metrics at all, and `excluded` says which rule left it out.
+    protocol leaves out of the means has no metrics but those of the reader's answer, and `excluded` says which rule
+    left it out; `left_out` says so of single metrics, by name.
     """
 
     suite: str
@@ -50,6 +51,10 @@ class Outcome:
     reader: str | None = None
     missing: dict[str, str] = field(default_factory=dict)
     excluded: str | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    cluster: str | None = None  # what the question was drawn with
+    group: str | None = None  # the benchmark's category
+    disputed: str | None = None  # why the benchmark's own answer is wrong
     fields: dict[str, Any] = field(default_factory=dict)  # a family's own
     asked: dict[str, Any] = field(default_factory=dict)  # what further askings gave, where a family asks several times
     # What came back, place by place, where the memory has texts of its own: {"text", "sources"} or {"id"}. `ids` are
@@ -103,7 +108,14 @@ def _given(value: Any) -> bool:
 
 
 # Metrics that are 0 or 1 on each question, without their depth.
-BINARY = frozenset({"recall_any", "recall_all", "answer", "subem", "correct"})
+BINARY = frozenset({"recall_any", "recall_all", "answer", "resolved", "subem", "correct"})
+
+# Of a fact that a question needs: whether its valid version came back, whether a superseded one did, and what that is.
+NEW, OLD, BOTH, NEITHER = "new", "old", "both", "neither"
+STATES = {(True, False): NEW, (False, True): OLD, (True, True): BOTH, (False, False): NEITHER}
+
+
+LIMIT = "--engram-max-cost"  # what the reason begins with of whatever was not asked for because the money is spent
 
 
 def covers(k: int, haystack: int) -> bool:

@@ -33,6 +33,14 @@ class _Rule(_Known):
     text: str | None = None
 
 
+class _KeyErrors(_Known):
+    answers: Count | None = None
+    citations: Count | None = None
+    questions: Count | None = None
+    ceiling: Annotated[float, Field(ge=0, le=1)] | None = None
+    source: str | None = None
+
+
 class _Suite(_Known):
     kind: Literal["pilot", "micro"] | None = None
     family: str | None = None
@@ -45,6 +53,10 @@ class _Suite(_Known):
     notes: list[str] = []
     excluded: dict[str, Count] = {}
     not_run: str | None = None
+    cluster: str | None = None
+    pooled: dict[str, list[str]] = {}
+    key_errors: _KeyErrors | None = None
+    floor: dict[str, float] = {}
 
 
 class _Encoder(_Known):
@@ -65,6 +77,17 @@ class _Reader(_Known):
     name: str
 
 
+class _JudgePrompt(_Known):
+    label: str | None = None
+
+
+class _Judge(_Known):
+    name: str | None = None
+    label: str
+    runs: Annotated[int, Field(ge=1)] | None = None
+    prompts: dict[str, _JudgePrompt] = {}
+
+
 class _Git(_Known):
     commit: str
     changed: bool
@@ -83,12 +106,27 @@ class _Manifest(_Known):
     budget: Annotated[int, Field(ge=1)] | None = None
     tokenizer: _Tokenizer | None = None
     reader: _Reader | None = None
+    judge: _Judge | str | None = None  # the first versions told its name alone
     git: _Git | None = None
     planned: Count = 0
     ran: Count = 0
     complete: bool = False
     versions: dict[str, str | None] = {}
     machine: dict[str, Any] = {}
+
+
+class _Hop(BaseModel):
+    state: Literal["new", "old", "both", "neither"]
+    valid: list[str]
+    superseded: list[str]
+
+
+class _States(BaseModel):
+    states: Annotated[list[_Hop], Field(min_length=1)]
+
+
+class _Hops(BaseModel):
+    fields: _States
 
 
 class _Texts(BaseModel):
@@ -130,6 +168,8 @@ def outcome(record: object) -> Outcome:
             raise ValueError(f"metrics.{name}: {value} is not between 0 and 1")
         if value not in (None, 0, 1) and name.partition("@")[0] in BINARY:
             raise ValueError(f"metrics.{name}: {value} is neither 0 nor 1")
+    if "states" in found.fields:
+        _check(_Hops, {"fields": {"states": found.fields["states"]}})
     for number, place in enumerate(found.recalled):
         own = isinstance(place.get("text"), str) and isinstance(place.get("sources", []), list)
         if not (own or isinstance(place.get("id"), str)):

@@ -67,12 +67,28 @@ def test_one_method_may_be_compared_with_another() -> None:
     assert row["better"] == 3
 
 
-def test_p_values_are_adjusted_over_all_tests() -> None:
-    def two(values: dict[str, float]) -> Run:
-        return runs.by_hand([runs.outcome(q, v, method) for method in ("loom", "tide") for q, v in values.items()])
+def test_p_values_are_adjusted_over_the_tests_that_decide() -> None:
+    def two(values: dict[str, float], *named: str) -> Run:
+        log = [runs.outcome(q, v, method) for method in ("loom", "tide") for q, v in values.items()]
+        return runs.by_hand(log, named=list(named))
 
-    rows = compare.compare(two(BEFORE), two(AFTER))["rows"]
+    rows = compare.compare(two(BEFORE, "loom", "tide"), two(AFTER, "loom", "tide"))["rows"]
     assert [row["p_holm"] for row in rows] == [min(1.0, 2 * row["p"]) for row in rows]
+    # Of a run about one method, the others are there to compare with: what did not change must not hide what did.
+    loom, tide = compare.compare(two(BEFORE), two(AFTER, "loom"))["rows"]
+    assert (loom["p_holm"], tide["p_holm"]) == (loom["p"], None)
+    # A pair that was asked for decides, whatever the run was about.
+    (tide,) = compare.compare(two(BEFORE), two(AFTER, "loom"), [("tide", "tide")])["rows"]
+    assert tide["p_holm"] == tide["p"]
+
+
+def test_a_second_metric_decides_nothing() -> None:
+    def two(values: dict[str, float]) -> Run:
+        log = [runs.outcome(q, v, metrics={"answer@10": v, "answer@5": v}) for q, v in values.items()]
+        return runs.by_hand(log, metrics=["answer@10", "answer@5"])
+
+    first, second = compare.compare(two(BEFORE), two(AFTER))["rows"]
+    assert (first["p_holm"], second["p_holm"]) == (first["p"], None)
 
 
 BGE = {"name": "bge", "hash": "a" * 64}
