@@ -28,6 +28,8 @@ def blocks() -> dict[str, str]:
         "experiment": _section(text, "## The experiment"),
         "verdicts": _section(text, "### Claims stated before the run"),
         "flips": _flip_table(_section(text, "### Micro-test gradual_override")),
+        "resolved": _between(_section(text, "## Suite fc_sh_6k"), "Of ", "\n\nThe same questions"),
+        "locomo": _without_twins(_table(_section(text, "## Suite locomo"))),
         "model": "\n\n".join(_table(_section(model, f"## Suite {name}")) for name in ("fc_sh_262k", "fc_mh_262k")),
     }
 
@@ -45,6 +47,17 @@ def _section(text: str, heading: str) -> str:
 def _flip_table(section: str) -> str:
     at = section.find("Smallest number of backers")
     return section[at:].strip() if at >= 0 else section
+
+
+def _between(section: str, start: str, end: str) -> str:
+    """From the line that begins with `start` to what comes before `end`."""
+    match = re.search(rf"^{re.escape(start)}.*?(?={re.escape(end)})", section, re.DOTALL | re.MULTILINE)
+    return match[0].strip() if match else ""
+
+
+def _without_twins(table: str) -> str:
+    """A table without the second line of each method, which leaves the disputed keys out."""
+    return "\n".join(line for line in table.splitlines() if not line.startswith("| without the "))
 
 
 def _table(section: str) -> str:

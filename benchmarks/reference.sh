@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The committed reference run. Four runs, each with its own report:
-#   reports/reference           every shipped suite, Loom and all that runs beside it, SubEM by the reader without a model
+#   reports/reference           every shipped suite, Loom and all that runs beside it, SubEM by the reader without a model;
+#                               LoCoMo's texts, CC BY-NC 4.0, are withheld from it
 #   reports/reference/sampled   the stochastic variant on the small pilot sets
 #   reports/reference/adapters  other people's memories beside the anchors, on the small pilot sets
 #   reports/reference/smollm2   both 262K suites answered by SmolLM2-135M-Instruct, served by llama.cpp on loopback
@@ -21,7 +22,7 @@ pilots=(cases/pilot/demo_fc.yaml cases/pilot/fc_sh_6k.yaml cases/pilot/fc_mh_6k.
 large=(cases/pilot/fc_sh_262k.yaml cases/pilot/fc_mh_262k.yaml)
 
 "$BIN/python" -m pytest -q -n auto --engram-method=loom --engram-encoder=bge-small-en-v1.5 --engram-reader=newest \
-    --engram-report=$OUT
+    --engram-withhold-texts --engram-report=$OUT
 "$BIN/python" -m pytest -q -n auto --engram-method=loom-sampled --engram-encoder=bge-small-en-v1.5 \
     --engram-report=$OUT/sampled "${pilots[@]}"
 "$BIN/python" -m pytest_engram.methods.adapters.http_server_example --port 18080 &

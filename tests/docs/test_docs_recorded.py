@@ -47,7 +47,7 @@ def test_the_example_is_a_run(folder: pytest.Pytester) -> None:
     assert len(log) == 80
     assert [line["seconds"] for line in answered.values()] == [0.21, None, None]
     assert answered["demo_fc_no2"]["tokens"] == 640
-    assert answered["demo_fc_no2"]["metrics"] == {"answer@10": None, "subem": 0.0}
+    assert answered["demo_fc_no2"]["metrics"] == {"answer@10": None, "resolved@10": None, "subem": 0.0}
 
 
 def test_the_refusal_is_told() -> None:

@@ -56,6 +56,7 @@ class Run:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
             "OPENAI_BASE_URL": server.base_url,
             "ENGRAM_CACHE": str(folder / "cache"),
+            "ENGRAM_READER_CONCURRENCY": "1",
         }
         if OFFICIAL:
             self.environment["ENGRAM_DATA"] = str(DATA)
