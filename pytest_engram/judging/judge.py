@@ -13,7 +13,8 @@ from pytest_engram.judging import named, prompts, versions
 from pytest_engram.judging.named import Found, Unmeasured
 from pytest_engram.judging.scoring import SCORERS, Score
 from pytest_engram.reading import RECORDED
-from pytest_engram.runs.outcome import Outcome
+from pytest_engram.reading.desk import ANSWER
+from pytest_engram.runs.outcome import READ, Outcome
 from pytest_engram.runs.withheld import WITHHELD
 from pytest_engram.suites.base import Gold, Key, parse_metric
 
@@ -24,7 +25,7 @@ NO_JUDGE = "no judge: choose one with --engram-judge"
 # And, of a recorded method, why nobody knows what was recalled: then nothing is measured by it, and nothing is a 0.
 BEFORE = ("tokens_in", "tokens_out", "cost", "cached", "verdicts", "judge", "human", "unrecalled", WITHHELD)
 UNRECALLED = "unrecalled"
-ANSWER, VERDICT = "answer", "verdict"  # in `missing` of a line before it is judged: why there is none
+VERDICT = "verdict"  # in `missing` of a line before it is judged, as ANSWER is: why there is none
 
 
 def judge(key: Key, line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
@@ -158,8 +159,7 @@ def asked(line: Outcome) -> Outcome:
     """A judged line as the asking left it: nothing in it comes from gold."""
     missing: dict[str, str] = {}
     if line.answer is None:  # then that is why it was not judged, too
-        reads = ("subem", "f1", "judged")
-        unread = next((why for name, why in line.missing.items() if parse_metric(name)[0] in reads), None)
+        unread = next((why for name, why in line.missing.items() if parse_metric(name)[0] in READ), None)
         missing = {ANSWER: unread} if unread else {}
     elif "judged" in line.missing:
         missing = {VERDICT: line.missing["judged"]}

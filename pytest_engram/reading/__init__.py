@@ -24,7 +24,7 @@ from pytest_engram.reading.base import (
 from pytest_engram.reading.connection import EndpointError, concurrency
 from pytest_engram.reading.desk import Desk
 from pytest_engram.reading.purse import Purse
-from pytest_engram.runs.outcome import Outcome
+from pytest_engram.runs.outcome import READ, Outcome
 
 __all__ = [
     "NONE",
@@ -49,7 +49,6 @@ __all__ = [
 ]
 
 NONE = "none"
-_OF_ANSWERS = ("subem", "f1", "judged")  # metrics of the shipped ones that have no number without an answer
 RECORDED = "recorded"  # who answered where a recorded method's file has the answer
 
 # By the name that is asked for, where each shipped reader is; it is imported when it is first needed.
@@ -138,7 +137,7 @@ class Totals:
         if outcome.reader == RECORDED:
             return
         if outcome.answer is None:
-            told = sorted(outcome.missing.items(), key=lambda item: item[0] not in _OF_ANSWERS)
+            told = sorted(outcome.missing.items(), key=lambda item: item[0] not in READ)
             reasons = (why for _, why in told if not why.startswith("needs "))
             if outcome.reader is not None and (reason := next(reasons, None)):
                 self.unanswered[reason] = self.unanswered.get(reason, 0) + 1

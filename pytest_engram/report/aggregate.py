@@ -121,11 +121,11 @@ from pytest_engram.report import costs as costing
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
 from pytest_engram.report.judged import JUDGED, Judges
-from pytest_engram.report.log import READ, WHOLE, Drawn, Log, Measured, Part, wilson
+from pytest_engram.report.log import WHOLE, Drawn, Log, Measured, Part, wilson
 from pytest_engram.report.published import published
 from pytest_engram.report.states import states
 from pytest_engram.runs.known import KnownAnswer
-from pytest_engram.runs.outcome import Outcome
+from pytest_engram.runs.outcome import READ, Outcome
 
 Row = dict[str, Any]
 

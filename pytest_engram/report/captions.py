@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_engram.report.log import READ, Log
+from pytest_engram.report.log import Log
 from pytest_engram.report.wording import by_cluster
+from pytest_engram.runs.outcome import READ
 
 SUGGESTIVE = "suggestive, not evidence"
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from pytest_engram.report import captions
 from pytest_engram.report.blocks import Block, Grid, Heading, Items, Text, drop_empty
 from pytest_engram.report.judged import NOT_JUDGED
-from pytest_engram.report.log import READ, whole
+from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import ALPHA
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.report.wording import (
@@ -30,6 +30,7 @@ from pytest_engram.report.wording import (
     used,
     with_encoding,
 )
+from pytest_engram.runs.outcome import READ
 
 Row: TypeAlias = dict[str, Any]
 TITLES = {"subem": "SubEM"}

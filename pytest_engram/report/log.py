@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pytest_engram import statistics as stats
-from pytest_engram.runs.outcome import BINARY, LIMIT, Outcome, covers
+from pytest_engram.runs.outcome import BINARY, LIMIT, READ, Outcome, covers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,6 @@ ROLES = ("experiment", "ablation", "control", "anchor")
 DECIDED = "decided"  # computed from `winner`: which side came back alone
 MEASURES = ("percentile_mutual", "percentile_plain", "percentile_method")  # of the family `hub`
 GRADED = frozenset({"recall", "f1"})  # shares, even where all of a suite's are 0 or 1; and so is every NDCG
-READ = frozenset({"subem", "f1", "judged"})  # of an answer
 DISPUTED = "disputed"
 
 Drawn: TypeAlias = tuple[str | None, str]  # the cluster; or, of a question that was drawn by itself, None and its id

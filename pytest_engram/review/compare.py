@@ -90,7 +90,7 @@ def compare(
 
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any], suites: Sequence[str]) -> list[str]:
     """What of two manifests makes numbers of these suites incomparable: k, encoder, reader, suite files, data."""
-    from pytest_engram.report.log import READ
+    from pytest_engram.runs.outcome import READ
 
     found: list[str] = []
     for name, shown in (("k", "k"), ("budget", "the budget of tokens")):

@@ -107,6 +107,7 @@ def _given(value: Any) -> bool:
     return (value is not None and value not in ("", [], {})) or value is False
 
 
+READ = frozenset({"subem", "f1", "judged"})  # the shipped metrics of an answer
 # Metrics that are 0 or 1 on each question, without their depth.
 BINARY = frozenset({"recall_any", "recall_all", "answer", "resolved", "subem", "correct"})
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from pytest_engram.basics.texts import normalise
 from pytest_engram.memory import Entry
 from pytest_engram.suites.base import Gold, Hop, Key, Lists, Loaded, Question, Suite, absent, parse_metric
-from pytest_engram.suites.fingerprints import fingerprint
+from pytest_engram.suites.committed import PilotQuestion as Committed
 
 LICENCE = "MIT"
 
@@ -31,12 +31,9 @@ _NUMBER = re.compile(r"_no([0-9]+)$")
 _METRICS = {("answer", False), ("resolved", False), ("subem", True), ("judged", True)}
 
 
-class PilotQuestion(BaseModel):
+class PilotQuestion(Committed):
     """A committed question: the benchmark's id, and its text's `rules.fingerprint`, never the text."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    id: str = Field(min_length=1)
     text: str = Field(pattern=r"^[0-9a-f]{16}$")
 
 
@@ -218,13 +215,9 @@ class FactKey(Key):
         self._official = official
         self._normalised: dict[str, str] = {}
         for committed in spec.questions:
-            if committed.id not in self.held:
-                problem = "does not have this question"
-            elif fingerprint(self.held[committed.id].text) != committed.text:
-                problem = "has another text for this question than the pilot set, which names it by fingerprint"
-            else:
-                continue
-            self.unavailable[committed.id] = f"{row.origin} {problem}. Cure: fetch the official data again"
+            held = self.held.get(committed.id)
+            if problem := committed.problem(None if held is None else held.text):
+                self.unavailable[committed.id] = f"{row.origin} {problem}. Cure: fetch the official data again"
 
     def questions(self) -> list[str]:
         """The ids of the committed questions."""
