@@ -27,7 +27,7 @@ def settings_for(bench: Bench) -> Settings:
         devdata.texts(),
         lambda: {name: np.array(point) for name, point in best_thresholds(bench.embed)[0].items()},
     )
-    return Settings(first.depth, first.neighbours, **{name: float(array) for name, array in found.items()})
+    return Settings(first.depth, first.neighbours, first.sided, **{name: float(array) for name, array in found.items()})
 
 
 def best_thresholds(embed: Embed) -> tuple[dict[str, float], dict[str, list[float]]]:

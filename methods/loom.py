@@ -19,8 +19,8 @@ All numbers come from `pytest_engram.development.calibrate`, which knows generat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ CACHED_FROM = 256  # entries; below, computing support is quicker than reading i
 PROJECTED = 32  # dimensions of Loom, sampled: few enough that its neighbours differ between seeds
 
 Strength: TypeAlias = tuple[float, float]
-Resolution: TypeAlias = "tuple[list[int], NDArray[np.intp], list[tuple[int, int, int]]]"
+Resolution: TypeAlias = "tuple[list[int], NDArray[np.intp], list[tuple[int, int, int]], dict[int, Strength]]"
 
 
 class Loom:
@@ -53,40 +53,45 @@ class Loom:
         self._bench = bench
         self._settings = settings
         self._entries: list[Entry] = []
-        self._index: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+        self._embedded: NDArray[np.float32] | None = None
+        self._supported: NDArray[np.float32] | None = None
         self._seen: dict[int, Reading] = {}
         self._last: tuple[str, Resolution] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._index = self._last = None
+        self._embedded = self._supported = self._last = None
 
     def prepare(self) -> None:
         """Build the support, which a large haystack keeps for all workers."""
-        self._indexed()
+        self._supports()
 
     def support(self) -> dict[str, float]:
         """Support of each entry, by id."""
-        _, support = self._indexed()
-        return {entry.id: float(value) for entry, value in zip(self._entries, support, strict=True)}
+        return {entry.id: float(value) for entry, value in zip(self._entries, self._supports(), strict=True)}
 
     def search(self, query: str, k: int) -> list[str]:
-        stays, rest, _ = self._resolved(query)
+        stays, rest, *_ = self._resolved(query)
         return [self._entries[position].id for position in [*stays, *rest[: max(0, k - len(stays))]][:k]]
 
     def trace(self, query: str, k: int) -> list[Dropped]:
         """The conflicts that were settled in favour of the first k, in the order of the ranks that were lost."""
-        stays, _, dropped = self._resolved(query)
+        stays, _, dropped, strength = self._resolved(query)
         shown = set(stays[:k])
         return [
-            Dropped(self._entries[loser].id, self._entries[winner].id, self._why(loser, winner), rank + 1)
+            Dropped(self._entries[loser].id, self._entries[winner].id, self._why(loser, winner, strength), rank + 1)
             for rank, loser, winner in dropped
             if winner in shown
         ]
 
-    def strength(self, position: int) -> Strength:
-        """What decides a conflict: support, then the earlier time."""
-        return float(self._indexed()[1][position]), -self._entries[position].time
+    def strength(self, position: int, rivals: Sequence[int]) -> Strength:  # noqa: ARG002 (a variant asks for them)
+        """What decides a conflict: support, then the earlier time.
+
+        Args:
+            position: of the entry.
+            rivals: positions of all that it is in conflict with.
+        """
+        return float(self._supports()[position]), -self._entries[position].time
 
     def compute_support(self, vectors: NDArray[np.float32], settings: Settings) -> NDArray[np.float32]:
         return graph.support(vectors, settings.neighbours)
@@ -95,21 +100,26 @@ class Loom:
         """Names all that `compute_support` depends on, besides the texts and the encoder."""
         return f"support neighbours={settings.neighbours}"
 
-    def _indexed(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Embeddings (n, d) and support (n,) of the entries."""
-        if self._index is None:
-            texts = [entry.text for entry in self._entries]
-            vectors = self._bench.embed(texts)
-            if len(texts) < CACHED_FROM:
-                support = self.compute_support(vectors, self.settings)
-            else:
-                support = self._bench.cached(
-                    self.support_name(self.settings),
-                    texts,
-                    lambda: {"support": self.compute_support(vectors, self.settings)},
-                )["support"]
-            self._index = vectors, support
-        return self._index
+    def _vectors(self) -> NDArray[np.float32]:
+        """Embeddings (n, d) of the entries."""
+        if self._embedded is None:
+            self._embedded = self._bench.embed([entry.text for entry in self._entries])
+        return self._embedded
+
+    def _supports(self) -> NDArray[np.float32]:
+        """Support (n,) of the entries."""
+        if self._supported is None:
+            self._supported = self._kept(
+                self.support_name(self.settings),
+                lambda: {"support": self.compute_support(self._vectors(), self.settings)},
+            )["support"]
+        return self._supported
+
+    def _kept(self, name: str, compute: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        """Arrays over the entries; a large haystack's are stored."""
+        if len(self._entries) < CACHED_FROM:
+            return compute()
+        return self._bench.cached(name, [entry.text for entry in self._entries], compute)
 
     @property
     def settings(self) -> Settings:
@@ -124,14 +134,16 @@ class Loom:
         return self._last[1]
 
     def _resolve(self, query: str) -> Resolution:
-        """Positions that stay, best first; the ranking beyond the depth; (rank lost, who lost it, to whom)."""
+        """Positions that stay, best first; the rest of the ranking; (rank lost, who lost it, to whom); strengths."""
         if not self._entries:
-            return [], np.empty(0, np.intp), []
-        vectors, _ = self._indexed()
+            return [], np.empty(0, np.intp), [], {}
+        vectors = self._vectors()
         ranking = self._bench.rank(vectors @ self._bench.embed_query(query))
         window, rest = ranking[: self.settings.depth].tolist(), ranking[self.settings.depth :]
         rivals = self._rivals(window, vectors)
-        strength = {rank: self.strength(window[rank]) for rank in rivals}
+        strength = {
+            rank: self.strength(window[rank], [window[other] for other in against]) for rank, against in rivals.items()
+        }
         lost: dict[int, int] = {}
         for rank in sorted(rivals, key=lambda rank: (-strength[rank][0], -strength[rank][1], rank)):
             if rank not in lost:
@@ -140,7 +152,8 @@ class Loom:
         for loser, winner in lost.items():
             place[winner] = min(place[winner], loser)
         stays = [window[rank] for rank in sorted(place, key=place.__getitem__)]
-        return stays, rest, [(rank, window[rank], window[lost[rank]]) for rank in sorted(lost)]
+        dropped = [(rank, window[rank], window[lost[rank]]) for rank in sorted(lost)]
+        return stays, rest, dropped, {window[rank]: value for rank, value in strength.items()}
 
     def _rivals(self, window: list[int], vectors: NDArray[np.float32]) -> dict[int, list[int]]:
         """For each rank of the window that is in conflict, the ranks that it is in conflict with."""
@@ -165,24 +178,24 @@ class Loom:
             reading = self._seen[position] = read(self._entries[position].text)
         return reading
 
-    def _why(self, loser: int, winner: int) -> str:
-        vectors, _ = self._indexed()
-        return f"{self.reason(loser, winner)}, similarity {float(vectors[loser] @ vectors[winner]):.2f}"
+    def _why(self, loser: int, winner: int, strength: Mapping[int, Strength]) -> str:
+        vectors = self._vectors()
+        told = self.reason(strength[loser], strength[winner])
+        return f"{told}, similarity {float(vectors[loser] @ vectors[winner]):.2f}"
 
-    def reason(self, loser: int, winner: int) -> str:
+    def reason(self, loser: Strength, winner: Strength) -> str:
         """What decided, for a trace."""
-        _, support = self._indexed()
-        return f"support {support[loser]:.2f} {'<' if support[loser] < support[winner] else '='} {support[winner]:.2f}"
+        return f"support {loser[0]:.2f} {'<' if loser[0] < winner[0] else '='} {winner[0]:.2f}"
 
 
 class LoomRecency(Loom):
     """Loom with support off: the later entry wins; of equal times the one that ranks better."""
 
-    def strength(self, position: int) -> Strength:
+    def strength(self, position: int, rivals: Sequence[int]) -> Strength:  # noqa: ARG002 (as in the base)
         return self._entries[position].time, 0.0
 
-    def reason(self, loser: int, winner: int) -> str:
-        return f"time {self._entries[loser].time:g} <= {self._entries[winner].time:g}"
+    def reason(self, loser: Strength, winner: Strength) -> str:
+        return f"time {loser[0]:g} <= {winner[0]:g}"
 
 
 class LoomNoRegex(Loom):
@@ -201,6 +214,48 @@ class LoomDistinct(Loom):
         return f"distinct support neighbours={settings.neighbours} duplicate={settings.duplicate}"
 
 
+class LoomSided(Loom):
+    """Loom whose support knows its side: a neighbour counts only where it is nearer to the entry than to every rival.
+
+    Plain support does not ask whose side a neighbour is on. Two statements that differ in one word are near to the same
+    facts, so that what backs one of them backs the other, too.
+    """
+
+    def __init__(self, bench: Bench, settings: Settings | None = None) -> None:
+        super().__init__(bench, settings)
+        self._mutual: tuple[NDArray[np.intp], NDArray[np.bool_]] | None = None
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        super().write(entries)
+        self._mutual = None
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._neighbourhoods()
+
+    def strength(self, position: int, rivals: Sequence[int]) -> Strength:
+        """Summed similarity to the mutual neighbours that are nearer to it than to any of its rivals; earlier time."""
+        vectors = self._vectors()
+        near, mutual = self._neighbourhoods()
+        own = vectors[near[position][mutual[position]]]
+        here, there = own @ vectors[position], (own @ vectors[list(rivals)].T).max(axis=1)
+        # A rival is nearest to itself, so that it never counts.
+        return float(here[here > there].sum()), -self._entries[position].time
+
+    def _neighbourhoods(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Of each entry its nearest others, nearest first, and which of them are mutual: both (n, neighbours)."""
+        if self._mutual is None:
+            count = self.settings.sided
+
+            def found() -> dict[str, NDArray[Any]]:
+                near, mutual = graph.mutual_neighbours(self._vectors(), count)
+                return {"near": near, "mutual": mutual}
+
+            kept = self._kept(f"mutual neighbours={count}", found)
+            self._mutual = kept["near"], kept["mutual"]
+        return self._mutual
+
+
 class LoomSampled(Loom):
     """Loom on neighbours that a random projection estimates: quicker to find, and different for every seed."""
 
@@ -214,7 +269,7 @@ class LoomSampled(Loom):
 @method(
     label="Loom",
     role="experiment",
-    controls=["loom-recency", "loom-no-regex", "loom-distinct", "tide", "dense", "bm25"],
+    controls=["loom-recency", "loom-no-regex", "loom-distinct", "loom-sided", "tide", "count", "dense", "bm25"],
     trained_on=devdata.learnt(),
     embeds=True,
 )
@@ -222,24 +277,29 @@ def loom() -> MemoryFactory:
     return Loom
 
 
-@method(name="loom-recency", label="Loom, recency", role="ablation", trained_on=devdata.learnt(), embeds=True)
+@method(name="loom-recency", label="Loom (recency)", role="ablation", trained_on=devdata.learnt(), embeds=True)
 def loom_recency() -> MemoryFactory:
     return LoomRecency
 
 
-@method(name="loom-no-regex", label="Loom, no regex", role="ablation", trained_on=devdata.learnt(), embeds=True)
+@method(name="loom-no-regex", label="Loom (no regex)", role="ablation", trained_on=devdata.learnt(), embeds=True)
 def loom_no_regex() -> MemoryFactory:
     return LoomNoRegex
 
 
-@method(name="loom-distinct", label="Loom, distinct", role="ablation", trained_on=devdata.learnt(), embeds=True)
+@method(name="loom-distinct", label="Loom (distinct)", role="ablation", trained_on=devdata.learnt(), embeds=True)
 def loom_distinct() -> MemoryFactory:
     return LoomDistinct
 
 
+@method(name="loom-sided", label="Loom (sided)", role="ablation", trained_on=devdata.learnt(), embeds=True)
+def loom_sided() -> MemoryFactory:
+    return LoomSided
+
+
 @method(
     name="loom-sampled",
-    label="Loom, sampled",
+    label="Loom (sampled)",
     role="ablation",
     stochastic=True,
     trained_on=devdata.learnt(),

@@ -11,6 +11,7 @@ No scored text has a part in it. What is maximised:
    facts that back it; all of one subject and one value.
 3. `neighbours` and `depth`: how often the better backed side of a case is among the first ten and the other is not,
    over every level of web and backers from 0 to 5 where they differ. The smallest of the points that do best.
+4. `sided`, the neighbours of Loom (sided): as step 3, at its depth.
 
 Ties go to the middle of the longest run of best thresholds, so that no threshold stands at an edge.
 The outcome, with every point of the grid, is `calibration.json`, keyed by the encoder's hash. An encoder that is not
@@ -45,7 +46,7 @@ from pytest_engram.development import devdata, thresholds
 from pytest_engram.development.settings import OUTCOME, Settings
 from pytest_engram.memory import Entry
 from pytest_engram.methods.calibrated import best_thresholds, conflict_tests
-from pytest_engram.methods.loom import Loom
+from pytest_engram.methods.loom import Loom, LoomSided
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ K = 10
 
 
 def calibrate(embed: Embed, embed_query: EmbedQuery) -> tuple[Settings, dict[str, Any]]:
-    """All three steps, for one encoder.
+    """All four steps, for one encoder.
 
     Returns:
         The settings, and the outcome of every point of the grid.
@@ -70,8 +71,10 @@ def calibrate(embed: Embed, embed_query: EmbedQuery) -> tuple[Settings, dict[str
     points = list(_winners(embed, embed_query, chosen_at))
     best = max(point["correct"] for point in points)
     chosen = next(point for point in points if point["correct"] == best)
-    settings = Settings(chosen["depth"], chosen["neighbours"], **chosen_at)
-    return settings, {"f1": curves, "names_test": names_test(embed), "winners": points}
+    sided = list(_winners(embed, embed_query, chosen_at, LoomSided, (chosen["depth"],)))
+    best_sided = next(point for point in sided if point["correct"] == max(each["correct"] for each in sided))
+    settings = Settings(chosen["depth"], chosen["neighbours"], best_sided["neighbours"], **chosen_at)
+    return settings, {"f1": curves, "names_test": names_test(embed), "winners": points, "winners_sided": sided}
 
 
 def names_test(embed: Embed) -> dict[str, dict[str, dict[str, float]]]:
@@ -109,8 +112,14 @@ def names_test(embed: Embed) -> dict[str, dict[str, dict[str, float]]]:
     return outcome
 
 
-def _winners(embed: Embed, embed_query: EmbedQuery, chosen_at: dict[str, float]) -> Iterator[dict[str, Any]]:
-    """Step 3: for each depth and number of neighbours, in rising order, how many levels the backed side wins."""
+def _winners(
+    embed: Embed,
+    embed_query: EmbedQuery,
+    chosen_at: dict[str, float],
+    form: type[Loom] = Loom,
+    depths: Sequence[int] = DEPTHS,
+) -> Iterator[dict[str, Any]]:
+    """Steps 3 and 4: for each depth and number of neighbours, in rising order, how many levels the backed side wins."""
     levels = [
         (case, web, backers)
         for case in devdata.cases()
@@ -119,13 +128,13 @@ def _winners(embed: Embed, embed_query: EmbedQuery, chosen_at: dict[str, float])
         if web != backers
     ]
     bench = _Lookup(embed, embed_query)
-    for depth in DEPTHS:
+    for depth in depths:
         for neighbours in NEIGHBOURS:
-            settings = Settings(depth, neighbours, **chosen_at)
+            settings = Settings(depth, neighbours, neighbours, **chosen_at)
             correct = 0
             for case, web, backers in levels:
                 facts = case.facts(web, backers)
-                memory = Loom(bench, settings)
+                memory = form(bench, settings)
                 memory.write([Entry(fact.text, fact.text, time) for time, fact in enumerate(facts)])
                 found = memory.search(case.query, K)
                 winner, loser = (case.belief, case.update) if web > backers else (case.update, case.belief)

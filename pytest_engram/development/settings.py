@@ -17,6 +17,7 @@ class Settings:
     Attributes:
         depth: how far the dense ranking is walked for conflicts, in entries.
         neighbours: k of the mutual k-nearest neighbours.
+        sided: the same for Loom (sided).
         similarity: cosine from which two entries may be in conflict, for Loom.
         duplicate: cosine from which an entry only says another one again.
         tide: cosine from which two entries are versions of one, for Tide.
@@ -24,6 +25,7 @@ class Settings:
 
     depth: int
     neighbours: int
+    sided: int
     similarity: float
     duplicate: float
     tide: float

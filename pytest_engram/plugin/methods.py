@@ -15,7 +15,7 @@ from pytest_engram.asking import recorded
 from pytest_engram.memory import Method
 from pytest_engram.plugin.options import SEED, Options
 
-SHIPPED = ("bm25", "dense", "tide", "loom")  # modules of pytest_engram.methods
+SHIPPED = ("bm25", "count", "dense", "tide", "loom")  # modules of pytest_engram.methods
 ANCHORS = ("dense", "bm25")
 _ADAPTER = "engram-adapter-"  # what the plugins are called that a named adapter is
 

@@ -57,6 +57,16 @@ def support(embeddings: Vectors, neighbours: int) -> NDArray[np.float32]:
     return _summed(similarity, _mutual(near, similarity))
 
 
+def mutual_neighbours(embeddings: Vectors, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Each fact's nearest others, nearest first, and which of them are edges of `mutual_knn`.
+
+    Returns:
+        Positions and edges, both of shape (n, min(neighbours, n - 1)).
+    """
+    near, similarity = nearest(_unit(embeddings), neighbours)
+    return near, _mutual(near, similarity)
+
+
 def distinct_support(embeddings: Vectors, neighbours: int, duplicate: float) -> NDArray[np.float32]:
     """Support in which saying something again adds nothing.
 

@@ -19,12 +19,13 @@ from pytest_engram.development.settings import Settings
 from pytest_engram.encoding.encoders import EmbeddingStore, cache_dir, resolve
 from pytest_engram.judging.metrics import answer_at
 from pytest_engram.memory import Bench, Entry
-from pytest_engram.methods import bm25, dense, loom, loom_reading, tide, tide_reading
+from pytest_engram.methods import bm25, count, dense, loom, loom_reading, tide, tide_reading
 
-LOOMS = [loom.Loom, loom.LoomRecency, loom.LoomNoRegex, loom.LoomDistinct, loom.LoomSampled]
-RESOLVERS = [*LOOMS, tide.Tide]
+LOOMS = [loom.Loom, loom.LoomRecency, loom.LoomNoRegex, loom.LoomDistinct, loom.LoomSided, loom.LoomSampled]
+CALIBRATED = [*LOOMS, tide.Tide]
+RESOLVERS = [*CALIBRATED, count.Count]
 EVERY = [bm25.BM25, dense.Dense, *RESOLVERS]
-SETTINGS = Settings(depth=20, neighbours=4, similarity=0.9, duplicate=0.97, tide=0.9)
+SETTINGS = Settings(depth=20, neighbours=4, sided=4, similarity=0.9, duplicate=0.97, tide=0.9)
 
 
 class Store:
@@ -50,7 +51,7 @@ def bench(tmp_path: Path, vectors: dict[str, Sequence[float]] | None = None, see
 
 
 def make(kind: Any, on: Bench, entries: Sequence[Entry] = (), settings: Settings = SETTINGS) -> Any:
-    memory = kind(on, settings) if kind in RESOLVERS else kind(on)
+    memory = kind(on, settings) if kind in CALIBRATED else kind(on)
     if entries:
         memory.write(entries)
     return memory
@@ -99,6 +100,29 @@ def test_support_by_hand(tmp_path: Path) -> None:
     cos = np.cos(np.radians([10, 30, 58]))
     # With four neighbours of four others everybody is mutual; OTHER, at 95 degrees, is opposed to BELIEF.
     assert memory.support()["e0"] == pytest.approx(cos.sum(), abs=1e-6)
+
+
+def test_sided_support_counts_only_what_is_nearer_to_its_own_side(tmp_path: Path) -> None:
+    """The belief at 0 degrees, the update at 10; three facts below the belief, and one above the update."""
+    texts = {"Ada votes in Rome": -3, "Ada rents in Rome": -4, "Ada dines in Rome": -5, "Ada sings in Oslo": 13}
+    places = on_circle(where=5, Ada_lives_in_Rome=0, Ada_lives_in_Oslo=10)
+    places |= {text: (np.cos(np.radians(angle)), np.sin(np.radians(angle)), 0.0) for text, angle in texts.items()}
+    entries = small(BELIEF, UPDATE, *texts)
+    wide = Settings(depth=20, neighbours=5, sided=5, similarity=0.98, duplicate=1.0, tide=0.9)
+    memory = make(loom.LoomSided, bench(tmp_path, places), entries, wide)
+    assert memory.search("where", 10)[0] == "e0"
+    (dropped,) = [drop for drop in memory.trace("where", 10) if drop.by == "e0"]
+    own, others = np.cos(np.radians([3, 4, 5])).sum(), np.cos(np.radians(3))
+    assert dropped.why.startswith(f"support {others:.2f} < {own:.2f}")
+    # Plain support takes all five others for the backing of either: nearly equal.
+    plain = make(loom.Loom, bench(tmp_path, places), entries, wide).support()
+    assert abs(plain["e0"] - plain["e1"]) < 0.1 < own - others
+
+
+def test_sided_support_keeps_a_backed_update_where_nothing_backs_the_belief(tmp_path: Path) -> None:
+    places = on_circle(where=5, Ada_lives_in_Rome=0, Ada_lives_in_Oslo=10, Ada_sings_in_Oslo=24, Bo_keeps_bees=-80)
+    entries = small(BELIEF, UPDATE, "Ada sings in Oslo", "Bo keeps bees")
+    assert make(loom.LoomSided, bench(tmp_path, places), entries).search("where", 1) == ["e1"]
 
 
 def test_equal_support_keeps_the_earlier_entry(tmp_path: Path) -> None:
@@ -228,7 +252,7 @@ def test_repetition_backs_loom_and_not_loom_distinct(tmp_path: Path) -> None:
     again = on_circle(Oslo_is_home=40.5, Home_is_Oslo=39.5, Oslo_it_is=41)
     places = again | on_circle(Ada_lives_in_Rome=0, Ada_votes_in_Rome=-30, Ada_lives_in_Oslo=40)
     entries = small(WEB[0], BELIEF, UPDATE, *again)
-    narrow = Settings(depth=20, neighbours=3, similarity=0.9, duplicate=0.999, tide=0.9)
+    narrow = Settings(depth=20, neighbours=3, sided=3, similarity=0.9, duplicate=0.999, tide=0.9)
     plain = make(loom.Loom, bench(tmp_path, places), entries, narrow).support()
     distinct = make(loom.LoomDistinct, bench(tmp_path, places), entries, narrow).support()
     # By hand: the three nearest of UPDATE are its repeats, as is UPDATE of theirs; BELIEF and WEB have each other.
@@ -287,7 +311,7 @@ def haystack(seed: int, size: int) -> list[Entry]:
     return [Entry(f"n{i}", text, float(rng.randrange(5))) for i, text in enumerate(texts)]
 
 
-LOOSE = Settings(depth=12, neighbours=3, similarity=0.2, duplicate=0.9, tide=0.2)
+LOOSE = Settings(depth=12, neighbours=3, sided=3, similarity=0.2, duplicate=0.9, tide=0.2)
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -378,7 +402,7 @@ def test_the_anchors_reach_the_reference(shared_data: Path, bge: Path, hops: str
 def test_the_fixtures_say_what_they_are() -> None:
     infos = {
         made.__engram_method__.name: made.__engram_method__
-        for module in (bm25, dense, tide, loom)
+        for module in (bm25, count, dense, tide, loom)
         for made in vars(module).values()
         if hasattr(made, "__engram_method__")
     }
@@ -387,9 +411,12 @@ def test_the_fixtures_say_what_they_are() -> None:
         "dense": ("Dense", "anchor", False, True),
         "tide": ("Tide", "control", False, True),
         "loom": ("Loom", "experiment", False, True),
-        "loom-recency": ("Loom, recency", "ablation", False, True),
-        "loom-no-regex": ("Loom, no regex", "ablation", False, True),
-        "loom-distinct": ("Loom, distinct", "ablation", False, True),
-        "loom-sampled": ("Loom, sampled", "ablation", True, True),
+        "loom-recency": ("Loom (recency)", "ablation", False, True),
+        "loom-no-regex": ("Loom (no regex)", "ablation", False, True),
+        "loom-distinct": ("Loom (distinct)", "ablation", False, True),
+        "loom-sided": ("Loom (sided)", "ablation", False, True),
+        "count": ("Count", "control", False, False),
+        "loom-sampled": ("Loom (sampled)", "ablation", True, True),
     }
-    assert infos["loom"].controls == ("loom-recency", "loom-no-regex", "loom-distinct", "tide", "dense", "bm25")
+    variants = ("loom-recency", "loom-no-regex", "loom-distinct", "loom-sided")
+    assert infos["loom"].controls == (*variants, "tide", "count", "dense", "bm25")
