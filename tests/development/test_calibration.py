@@ -101,6 +101,12 @@ def test_the_committed_choice_follows_from_the_committed_grid(encoder: dict[str,
     best = [p for p in points if p["correct"] == max(point["correct"] for point in points)]
     smallest = min(best, key=lambda point: (point["depth"], point["neighbours"]))
     assert (smallest["depth"], smallest["neighbours"]) == (chosen.depth, chosen.neighbours)
+    sided = encoder["winners_sided"]
+    assert [point["neighbours"] for point in sided] == OUTCOME["grid"]["neighbours"]
+    assert {point["depth"] for point in sided} == {chosen.depth}
+    assert chosen.sided == next(
+        p["neighbours"] for p in sided if p["correct"] == max(point["correct"] for point in sided)
+    )
 
 
 def test_the_committed_outcome_is_of_this_data_and_grid() -> None:
@@ -185,7 +191,7 @@ def test_an_unknown_encoder_is_calibrated_once(tmp_path: Path) -> None:
 def test_loom_and_tide_declare_what_they_learnt() -> None:
     from pytest_engram.methods import loom, tide
 
-    for made in (loom.loom, loom.loom_distinct, tide.tide):
+    for made in (loom.loom, loom.loom_distinct, loom.loom_sided, tide.tide):
         assert made.__engram_method__.trained_on == devdata.learnt()
 
 
