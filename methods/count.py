@@ -23,7 +23,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
-from pytest_engram.methods.loom_reading import differ, read, same_subject
+from pytest_engram.methods.loom_reading import Reading, differ, read, same_subject
 from pytest_engram.retrieval.okapi import Lexical
 
 Resolution: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"
@@ -41,6 +41,7 @@ class Count:
         self._entries: list[Entry] = []
         self._lexical: Lexical | None = None
         self._holding: dict[str, set[int]] = {}
+        self._seen: dict[int, tuple[Reading, list[str]]] = {}
         self._last: tuple[str, Resolution] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -90,14 +91,20 @@ class Count:
 
     def _named(self, one: int, other: int) -> tuple[int, int] | None:
         """How many other entries name the value of each; None where the two are no conflict."""
-        texts = [_SERIAL.sub("", self._entries[position].text, count=1) for position in (one, other)]
-        a, b = map(read, texts)
+        (a, words), (b, others) = self._read(one), self._read(other)
         if not (differ(a, b) and same_subject(a.subject, b.subject)):
             return None
-        values = _values(_words(texts[0]), _words(texts[1]), {*_words(a.subject), "the"})
+        values = _values(words, others, {*_words(a.subject), "the"})
         if values is None:
             return None
         return self._holders(values[0], a.subject, one, other), self._holders(values[1], b.subject, one, other)
+
+    def _read(self, position: int) -> tuple[Reading, list[str]]:
+        """What Loom reads in an entry, and its words; each entry once."""
+        if position not in self._seen:
+            text = _SERIAL.sub("", self._entries[position].text, count=1)
+            self._seen[position] = read(text), _words(text)
+        return self._seen[position]
 
     def _holders(self, value: list[str], subject: str, *apart: int) -> int:
         """How many entries, those `apart` left out, hold all words of value and subject."""

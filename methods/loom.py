@@ -191,6 +191,9 @@ class Loom:
 class LoomRecency(Loom):
     """Loom with support off: the later entry wins; of equal times the one that ranks better."""
 
+    def prepare(self) -> None:
+        self._vectors()
+
     def strength(self, position: int, rivals: Sequence[int]) -> Strength:  # noqa: ARG002 (as in the base)
         return self._entries[position].time, 0.0
 

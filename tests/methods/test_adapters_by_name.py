@@ -210,7 +210,7 @@ def test_what_is_sent_is_as_documented(scripted: tuple[HttpMemory, type[Scripted
     assert [path for path, _ in server.asked] == ["/v1/write", "/v1/write", "/v1/search", "/v1/close"]
     first, second, asked, _ = (body for _, body in server.asked)
     assert [len(body["entries"]) for body in (first, second)] == [2, 1]
-    assert first["entries"][0] == {"id": "a-1", "text": "Ines dines in Turin.", "time": 1.0}
+    assert first["entries"][0] == {"id": "a-1", "text": "Ines dines in Turin.", "time": 1.0, "source": ""}
     assert asked == {"namespace": "engram-1", "query": "who?", "k": 3}
     assert memory.usage() == {"calls": 3.0, "tokens": 12.0}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from hypothesis import strategies as st
 from micro import KeepsAll, Micro, WithSupport, load, read, run
 from pydantic import BaseModel
 from scipy.stats import percentileofscore
+from sklearn.neighbors import NearestNeighbors
 
 from pytest_engram.asking.procedures import percentile
+from pytest_engram.encoding import encoders, modelfolder
 from pytest_engram.memory import Entry
+from pytest_engram.retrieval import graph
 from pytest_engram.suites import demo_fc, facts, relations
 from pytest_engram.suites.base import Key, Lists, Loaded, Question, Suite, SuiteError
 
@@ -185,6 +189,47 @@ def test_a_fact_that_others_do_not_name_back_loses_its_support(tmp_path: Path) -
     assert score.fields["percentile_mutual"] == pytest.approx(100 * 28 / 60, abs=0.005)
     assert score.metrics == {"correct": 1.0}
     assert score.fields["percentile_method"] == 0.0  # the shortest text
+
+
+def test_a_hub_is_about_the_support_of_the_method(tmp_path: Path) -> None:
+    """The same facts: sums over plain neighbours limit nothing, and mutual ones earn what they do."""
+    suite = load(tmp_path, HUBS)
+    vectors = np.eye(61)
+    vectors[:4, 0] = 100.0
+    vectors[60, 0] = 1.0
+    bench = SimpleNamespace(embed=lambda _: vectors)
+
+    def method(sums: Callable[[Any, int], Any]) -> type[KeepsAll]:
+        class Sums(KeepsAll):
+            def support(self) -> dict[str, float]:
+                return {e.id: float(v) for e, v in zip(self.entries, sums(vectors, 3), strict=True)}
+
+        return Sums
+
+    def constant(vectors: Any, _: int) -> Any:
+        return np.ones(len(vectors))
+
+    plain, mutual, same, incoming = (
+        run(suite, method(sums), bench)["everything"]
+        for sums in (graph.knn_support, graph.support, constant, lambda v, _: [0.0] * (len(v) - 1) + [1.0])
+    )
+    # Above the 56, below the four; level with the 56 alone; level with all; above all.
+    measured = [item.fields["percentile_method"] for item in (plain, mutual, same, incoming)]
+    assert measured == pytest.approx([100 * 56 / 60, 100 * 28 / 60, 50.0, 100.0], abs=0.005)
+    assert [item.metrics["correct"] for item in (plain, mutual, same, incoming)] == [0.0, 1.0, 1.0, 0.0]
+
+
+def test_the_shipped_hubs_are_hubs(bge: Path) -> None:
+    """Twenty of the sixty facts or more count each among their ten nearest, by scikit-learn's neighbours."""
+    suite = read(CASES / "micro" / "hub.yaml")
+    encode = modelfolder.load(encoders.resolve(str(bge), None))
+    assert len(suite.questions) == 12
+    texts = {q.name: [entry.text for entry in suite.haystack(q.haystack)] for q in suite.questions}
+    around = encode(next(iter(texts.values()))[:60])
+    for name, hub in zip(texts, encode([every[60] for every in texts.values()]), strict=True):
+        vectors = np.vstack([around, hub])
+        near = NearestNeighbors(n_neighbors=10, metric="cosine").fit(vectors).kneighbors(return_distance=False)
+        assert int((near[:60] == 60).sum()) >= 20, name
 
 
 def test_hubs_need_support_too(tmp_path: Path) -> None:

@@ -34,24 +34,100 @@ def test_expected_winners_of_majority_support_by_hand(tmp_path: Path) -> None:
     assert expected == [None, "update", "update", "update", "belief", "belief", None, "update"]
 
 
+def test_of_a_disputed_case_no_side_is_expected(tmp_path: Path) -> None:
+    text = SMALL.replace("        query:", "        disputed: Two readers differ.\n        query:")
+    suite = load(tmp_path, text)
+    assert {suite.gold(question).fields["expected"] for question in suite.questions} == {None}
+
+
 def test_without_a_sweep_a_case_is_one_level_with_all_its_facts(tmp_path: Path) -> None:
     text = SMALL.replace("        sweep: {web: [0, 2], backers: [0, 1, 2, 3]}\n", "")
     assert [question.name for question in load(tmp_path, text).questions] == ["mara-web2-backers3"]
 
 
-def test_a_level_writes_the_first_few_facts_in_order(tmp_path: Path) -> None:
+def own(suite, level: str) -> list[str]:
+    return [entry.text for entry in suite.haystack(level) if entry.text.startswith("Mara")]
+
+
+def test_a_level_writes_the_first_few_facts_and_the_update_after_the_belief(tmp_path: Path) -> None:
     suite = load(tmp_path, SMALL)
-    texts = [entry.text for entry in suite.haystack("mara-web2-backers1")]
-    own = [text for text in texts if text.startswith("Mara")]
-    assert own == [
+    found = own(suite, "mara-web2-backers1")
+    assert sorted(found) == [
+        "Mara has a gym in Porto.",
         "Mara lives in Lisbon.",
+        "Mara lives in Porto.",
         "Mara rents a flat in Lisbon.",
         "Mara votes in Lisbon.",
-        "Mara lives in Porto.",
-        "Mara has a gym in Porto.",
     ]
-    assert texts.index("Mara lives in Lisbon.") == 30
-    assert texts.index("Mara lives in Porto.") == 63  # thirty more facts about others, and two that back the belief
+    assert found.index("Mara lives in Lisbon.") < found.index("Mara lives in Porto.")
+    # A level with more facts is the same order with those put in.
+    more = [entry.text for entry in suite.haystack("mara-web2-backers3")]
+    added = {"Mara's dog is known in Porto.", "Mara parks in Porto."}
+    assert [text for text in more if text not in added] == [e.text for e in suite.haystack("mara-web2-backers1")]
+
+
+def test_in_its_mirror_a_case_has_the_other_side_first_with_what_backs_it(tmp_path: Path) -> None:
+    suite = load(tmp_path, SMALL.replace("    cases:", "    mirror: true\n    cases:"))
+    levels = [f"mara-mirrored-web{web}-backers{backers}" for backers in (0, 2) for web in (0, 1, 2, 3)]
+    assert [q.name for q in suite.questions][8:] == levels
+    assert suite.cases == 2
+    plain, mirrored = own(suite, "mara-web2-backers1"), own(suite, "mara-mirrored-web1-backers2")
+    assert sorted(plain) == sorted(mirrored)
+    assert plain.index("Mara lives in Lisbon.") < plain.index("Mara lives in Porto.")
+    assert mirrored.index("Mara lives in Porto.") < mirrored.index("Mara lives in Lisbon.")
+    fields = suite.key.gold("mara-mirrored-web1-backers2").fields
+    assert (fields["expected"], fields["mirrored"]) == ("update", True)
+    fields = suite.key.gold("mara-web2-backers1").fields
+    assert fields["expected"] == "belief"
+    assert "mirrored" not in fields
+
+
+def test_the_mirror_of_a_repeated_update_is_a_repeated_belief_that_a_backed_update_contradicts(tmp_path: Path) -> None:
+    text = SMALL.replace("        backers: [Mara has a gym", "        repeats: [Mara has a gym")
+    text = text.replace("backers: [0, 1, 2, 3]}", "repeats: [0, 3]}").replace(
+        "    cases:", "    mirror: true\n    cases:"
+    )
+    suite = load(tmp_path, text)
+    expected = {question.name: suite.gold(question).fields["expected"] for question in suite.questions}
+    assert expected == {
+        "mara-web0-repeats0": None,
+        "mara-web0-repeats3": None,
+        "mara-web2-repeats0": "belief",
+        "mara-web2-repeats3": "belief",
+        "mara-mirrored-web0-repeats0": None,
+        "mara-mirrored-web0-repeats3": None,
+        "mara-mirrored-web2-repeats0": "update",
+        "mara-mirrored-web2-repeats3": "update",
+    }
+    for level in ("mara-web2-repeats3", "mara-mirrored-web2-repeats3"):
+        assert len(own(suite, level)) == 7
+    found = own(suite, "mara-mirrored-web2-repeats3")
+    assert found.index("Mara lives in Porto.") < found.index("Mara lives in Lisbon.")
+
+
+def test_the_mirror_of_a_belief_that_is_stated_again_states_it_before_the_update(tmp_path: Path) -> None:
+    text = SMALL.replace("majority-support", "newest\n    mirror: true")
+    suite = load(tmp_path, text.replace("        query:", "        again: Mara went back to Lisbon.\n        query:"))
+    sides = {"Mara lives in Lisbon.", "Mara lives in Porto.", "Mara went back to Lisbon."}
+    found = {
+        level: [t for t in own(suite, f"{level}-web2-backers1") if t in sides] for level in ("mara", "mara-mirrored")
+    }
+    assert found == {
+        "mara": ["Mara lives in Lisbon.", "Mara lives in Porto.", "Mara went back to Lisbon."],
+        "mara-mirrored": ["Mara lives in Lisbon.", "Mara went back to Lisbon.", "Mara lives in Porto."],
+    }
+    for level, expected in (("mara", "belief"), ("mara-mirrored", "update")):
+        assert suite.key.gold(f"{level}-web2-backers1").fields["expected"] == expected
+
+
+@pytest.mark.parametrize(("winner", "mirrored"), [("belief", "update"), ("update", "belief")])
+def test_a_stated_winner_is_the_other_one_in_the_mirror(tmp_path: Path, winner: str, mirrored: str) -> None:
+    text = SMALL.replace("majority-support", "stated\n    mirror: true").replace(
+        "backers: [0, 1, 2, 3]", "backers: [0]"
+    )
+    suite = load(tmp_path, text.replace("        query:", f"        winner: {winner}\n        query:"))
+    levels = ("mara-web2-backers0", "mara-mirrored-web0-backers2")
+    assert [suite.key.gold(level).fields["expected"] for level in levels] == [winner, mirrored]
 
 
 words = st.text(alphabet="abcdefgh", min_size=1, max_size=6)
@@ -68,6 +144,8 @@ def test_ids_and_times_tell_the_order_of_writing_and_nothing_else(web, backers, 
     assert len(entries) == len(background) + 2 + sum(few) + again
     by_id = {entry.id: entry.text for entry in entries}
     assert [by_id[id_] for id_ in parts["belief"]] == ["THE BELIEF", *(["AGAIN"] if again else [])]
+    assert not again or parts["update"][0] < max(parts["belief"])
+    assert parts["belief"][0] < parts["update"][0]
     assert [by_id[id_] for id_ in parts["update"]] == ["THE UPDATE"]
 
 
@@ -147,6 +225,7 @@ def broken(tmp_path: Path, old: str, new: str) -> str:
         ),
         ("majority-support", "stated", "cases[0].winner: `rule: stated` needs a winner in each case"),
         ("sweep:", "repeats: [Mara is in Porto.]\n        sweep:", "both `backers` and `repeats`"),
+        ("    cases:", "    mirror: 1\n    cases:", "FILE:4: mirror:"),
         ("name: mara", "name: '!'", "FILE:5: cases[0].name:"),
         ("name: moves", "name: a b", "FILE:2: name:"),
         ("    cases:", "    background: [One., Two.]\n    cases:", "FILE:4: background: 2 facts; write at least 20"),

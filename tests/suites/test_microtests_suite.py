@@ -29,7 +29,7 @@ PLAIN = """\
 
 @pytest.mark.parametrize("memory", WINNER)
 def test_the_winner_is_recorded_at_every_level(tmp_path: Path, memory: type) -> None:
-    scores = run(load(tmp_path, PLAIN.replace("Mara live?", "Mara?")), memory)
+    scores = run(load(tmp_path, PLAIN.replace("Where does Mara live?", "Mara?")), memory)
     assert {score.winner for score in scores.values()} == {WINNER[memory]}
 
 
@@ -43,7 +43,7 @@ def test_the_winner_is_recorded_at_every_level(tmp_path: Path, memory: type) -> 
     ],
 )
 def test_equal_backing_is_left_out_and_a_tie_is_a_miss(tmp_path: Path, memory: type, hits: list[bool | None]) -> None:
-    scores = list(run(load(tmp_path, PLAIN.replace("Mara live?", "Mara?")), memory).values())
+    scores = list(run(load(tmp_path, PLAIN.replace("Where does Mara live?", "Mara?")), memory).values())
     assert [score.hit for score in scores] == hits
     assert [score.metrics for score in scores] == [{} if hit is None else {"correct": float(hit)} for hit in hits]
 
@@ -57,13 +57,13 @@ def test_equal_backing_is_left_out_and_a_tie_is_a_miss(tmp_path: Path, memory: t
     ],
 )
 def test_other_rules(tmp_path: Path, rule: str, right: set[type]) -> None:
-    suite = load(tmp_path, PLAIN.replace("majority-support", rule).replace("Mara live?", "Mara?"))
+    suite = load(tmp_path, PLAIN.replace("majority-support", rule).replace("Where does Mara live?", "Mara?"))
     assert {memory for memory in WINNER if all(s.hit for s in run(suite, memory).values())} == right
 
 
 def test_a_stated_winner(tmp_path: Path) -> None:
     text = PLAIN.replace("majority-support", "stated").replace("query:", "winner: belief\n        query:")
-    suite = load(tmp_path, text.replace("Mara live?", "Mara?"))
+    suite = load(tmp_path, text.replace("Where does Mara live?", "Mara?"))
     assert all(score.hit for score in run(suite, DropsNewer).values())
     assert suite.describe()["rule"]["name"] == "stated"
 
@@ -72,7 +72,7 @@ def test_stated_once_more_either_statement_is_the_belief(tmp_path: Path) -> None
     text = PLAIN.replace("majority-support", "newest").replace(
         "query:", "again: Mara went back to Lisbon.\n        query:"
     )
-    suite = load(tmp_path, text.replace("Mara live?", "Mara?"))
+    suite = load(tmp_path, text.replace("Where does Mara live?", "Mara?"))
     assert all(score.winner == "belief" and score.hit for score in run(suite, DropsOlder).values())
     assert all(score.winner == "belief" and score.hit for score in run(suite, DropsNewer).values())
 
@@ -81,7 +81,7 @@ def test_all_of_several_values_must_be_returned(tmp_path: Path) -> None:
     text = PLAIN.replace("majority-support", "keep-both").replace(
         "query:", "also: [Mara lives in Faro.]\n        query:"
     )
-    suite = load(tmp_path, text.replace("Mara live?", "Mara?"))
+    suite = load(tmp_path, text.replace("Where does Mara live?", "Mara?"))
     assert all(s.hit and s.fields["also_lost"] == 0 for s in run(suite, KeepsAll).values())
     question = suite.questions[0]
     ids = {entry.text: entry.id for entry in suite.haystack(question.haystack)}

@@ -6,9 +6,11 @@ a rule (`winners`), never by the case, unless the rule is named `stated`.
 What an item leaves in the run log, beside the fields that every item has:
 
 * `family`, `case`: of the suite and of the case (with slots, one case a row: `residence-mara-lindqvist`).
-* `web`: how many facts back the belief at this level.
+* `web`: how many facts back the belief at this level (on the axis of repeats: the side that is not repeated, which in
+  a mirrored case is the update).
 * `backers`: how far the sweep on the update's side has come. `fields["axis"]` says what is counted: `"backers"`, facts
-  that back the update, or `"repeats"`, remarks that only repeat it in other words (they back nothing by any rule).
+  that back the update, or `"repeats"`, remarks that only repeat it in other words (they back nothing by any rule). The
+  mirror of a repeated update repeats the belief, and has no part in flip points.
 * `winner`: `"belief"`, `"update"`, `"both"` or `"neither"`: which sides were returned. Null where no side was asked for
   (families `density` and `hub`).
 * `expected`: what the rule names. `"belief"` or `"update"`: a decision is asked for, and `both` or `neither` is a
@@ -18,11 +20,12 @@ What an item leaves in the run log, beside the fields that every item has:
   have `expected` null and a value for `correct`.
 * `metrics["correct"]`: 1.0 or 0.0; null with `missing["correct"]` where the method can't be measured (it has no
   `support()`).
-* `fields`, by family: `axis` (every case with a belief and an update); `also_lost`, how many further values were not
-  returned (`keep_both`, where there are any); `one_by_one`, the ids after writing one entry a call, where they differ
-  (`sites`); `support_original`, `support_update`, `original`, `update` (`density`); `percentile_mutual`,
-  `percentile_plain`, `percentile_incoming`, `percentile_method` (0 to 100, share of the other facts with less support),
-  `neighbours`, and `in_lists`, the number of facts that have it among their nearest (`hub`).
+* `fields`, by family: `axis` (every case with a belief and an update); `mirrored`, true in the mirror of a case;
+  `also_lost`, how many further values were not returned (`keep_both`, where there are any); `one_by_one`, the ids after
+  writing one entry a call, where they differ (`sites`); `support_original`, `support_update`, `original`, `update`
+  (`density`); `percentile_mutual`, `percentile_plain`, `percentile_incoming`, `percentile_method` (0 to 100, share of
+  the other facts with less support), `neighbours`, and `in_lists`, the number of facts that have it among their nearest
+  (`hub`).
 
 The flip point of a method on a case at one web size is the smallest `backers` from which the winner is `update`; it
 flips back where a later level's winner is another one. Only levels whose `winner` is not null count.

@@ -1,4 +1,4 @@
-"""`hub`: how much support does a fact collect that sits near everything, with and without mutuality?"""
+"""`hub`: how much support does a method give a fact that sits near everything? Plain neighbours are the measure."""
 
 from __future__ import annotations
 

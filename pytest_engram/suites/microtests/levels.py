@@ -1,16 +1,23 @@
-"""From cases to levels: slots are filled, the sweep is unrolled, and the entries are put in the order of writing.
+"""From cases to levels: slots are filled, the sweep is unrolled, and the entries are put in an order.
 
-Order of writing, which is the order of time: the first half of the background, the belief, the facts that back it, the
-second half of the background (time passes), the update, the facts that back it or the remarks that repeat it, further
-values, and the belief once more where a case says `again`. Ids number the entries in that order and tell nothing else.
+The order of writing, which is the order of time, is drawn from a seed: background, statements and whatever backs or
+repeats them stand anywhere. Only the update comes after the belief, and the belief that is stated once more after both
+(in a mirror between them).
+So where an entry stands, and how many stand before or behind it, tells nothing of who is backed. A level with one fact
+more is the same order with that fact put in. Ids number the entries in their order and tell nothing else.
+
+A suite that says `mirror` asks every case twice. In its mirror the other side deserves to win: belief and update trade
+places in time, each with what backs or repeats it, so that neither a side, nor a wording, nor an encoder's liking for
+one of two values can win by itself. Where the belief is stated once more, that comes before the update.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -23,6 +30,7 @@ from pytest_engram.suites.microtests.winners import RULES, Backing, Expected, Ru
 
 _PLACEHOLDER = re.compile(r"\{\s*([^{}]*?)\s*\}")
 _LISTS = ("web", "backers", "repeats", "also")
+_SEED = 20_261_008  # of the order of entries
 _MARGIN = 2  # a background must be this many times larger than the default k of 10 (standing rule 10)
 
 
@@ -39,11 +47,24 @@ class Filled:
     again: str | None
     also: tuple[str, ...]
     query: str
+    mirrored: bool = False
+
+    def mirror(self) -> Filled:
+        """The case in which the other side deserves to win."""
+        made = replace(self, name=f"{self.name}-mirrored", mirrored=True)
+        if self.again:
+            return made  # stated once more before the update, and not behind it
+        made = replace(made, belief=self.update, update=self.belief)
+        return made if self.repeats else replace(made, web=self.backers, backers=self.web)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One item: a case, how many facts back each side, and what the rule makes of it."""
+    """One item: a case, how many facts back each side, and what the rule makes of it.
+
+    On the axis of repeats, `web` counts the facts that back the side which is not repeated: the belief, in a mirrored
+    case the update.
+    """
 
     name: str
     case: Filled
@@ -55,26 +76,31 @@ class Level:
 
     def written(self, background: Sequence[str]) -> tuple[list[Entry], dict[str, tuple[str, ...]]]:
         """The entries in the order of writing, and the ids of the parts "belief" (again included), "update", "also"."""
-        case, half = self.case, len(background) // 2
+        case = self.case
         backing = case.repeats if self.axis == "repeats" else case.backers
         parts: list[tuple[str, Sequence[str]]] = [
-            ("", background[:half]),
-            ("belief", [case.belief]),
+            ("", background),
             ("", case.web[: self.web]),
-            ("", background[half:]),
-            ("update", [case.update]),
             ("", backing[: self.backers]),
             ("also", case.also),
-            ("belief", [case.again] if case.again else []),
         ]
+        placed = [(self._place(text), part, text) for part, texts in parts for text in texts]
+        sides = [("belief", case.belief), ("update", case.update)]
+        if case.again:
+            sides.insert(1 if case.mirrored else 2, ("belief", case.again))
+        # In which order the sides were stated is what a case is about. Which places they have is not.
+        places = sorted(self._place(f"{number} {text}") for number, (_, text) in enumerate(sides))
+        placed += [(place, part, text) for place, (part, text) in zip(places, sides, strict=True)]
         entries: list[Entry] = []
         ids: dict[str, tuple[str, ...]] = {"belief": (), "update": (), "also": (), "": ()}
-        for part, texts in parts:
-            for text in texts:
-                number = len(entries) + 1
-                entries.append(Entry(f"e{number:03d}", text, float(number)))
-                ids[part] = (*ids[part], entries[-1].id)
+        for number, (_, part, text) in enumerate(sorted(placed), 1):
+            entries.append(Entry(f"e{number:03d}", text, float(number)))
+            ids[part] = (*ids[part], entries[-1].id)
         return entries, ids
+
+    def _place(self, text: str) -> bytes:
+        """Where a text stands in the order: drawn, the same at every level of a case."""
+        return hashlib.blake2b(f"{_SEED} {self.case.name} {text}".encode(), digest_size=8).digest()
 
 
 def rule_of(name: str, path: Path, lines: Lines) -> Rule:
@@ -104,7 +130,12 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
         _check_winner(case, rule, path, lines, where)
         sweep, sweep_at = (case.sweep, (*where, "sweep")) if case.sweep else (spec.sweep, ("sweep",))
         axis, webs, counts = _axes(case, sweep, path, lines, sweep_at)
-        for filled in _fill(case, path, lines, where):
+        rows = [
+            form
+            for filled in _fill(case, path, lines, where)
+            for form in ([filled, filled.mirror()] if spec.mirror else [filled])
+        ]
+        for filled in rows:
             if filled.name in names:
                 first = lines[("cases", names[filled.name], "name")]
                 raise SuiteError(
@@ -116,11 +147,22 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
             names[filled.name] = i
             _check_texts(filled, background, path, lines, where)
             for web, count in product(webs, counts):
-                backers = count if axis == "backers" else 0
-                backing = Backing(web, backers, case.again is not None, case.winner)
+                if filled.mirrored and axis == "backers" and not filled.again:
+                    web, count = count, web  # the facts go with the side that they back
+                backing = _backing(filled, case, axis, web, count)
                 name = f"{filled.name}-web{web}-{axis}{count}"
-                levels.append(Level(name, filled, web, count, axis, rule.decide(backing), i))
+                expected = None if case.disputed else rule.decide(backing)
+                levels.append(Level(name, filled, web, count, axis, expected, i))
     return levels
+
+
+def _backing(filled: Filled, case: Case, axis: str, web: int, count: int) -> Backing:
+    """What the rule may know of a level."""
+    stated = case.winner
+    if filled.mirrored and stated:
+        stated = "update" if stated == "belief" else "belief"
+    backs = (0, web) if axis == "repeats" and filled.mirrored else (web, 0 if axis == "repeats" else count)
+    return Backing(*backs, filled.again is not None and not filled.mirrored, stated)
 
 
 def _check_winner(case: Case, rule: Rule, path: Path, lines: Lines, where: Location) -> None:
@@ -181,14 +223,19 @@ def _fill(case: Case, path: Path, lines: Lines, where: Location) -> Iterator[Fil
 
             return _PLACEHOLDER.sub(value, text)
 
-        lists = {name: tuple(fill(text, name, j) for j, text in enumerate(getattr(case, name))) for name in _LISTS}
+        def filled(name: str, of: Callable[..., str] = fill) -> tuple[str, ...]:
+            return tuple(of(text, name, j) for j, text in enumerate(getattr(case, name)))
+
         yield Filled(
             name=slug(case.name, next(iter(row.values()), "")),
             belief=fill(case.belief, "belief"),
+            web=filled("web"),
             update=fill(case.update, "update"),
+            backers=filled("backers"),
+            repeats=filled("repeats"),
             again=fill(case.again, "again") if case.again else None,
+            also=filled("also"),
             query=fill(case.query, "query"),
-            **lists,
         )
 
 

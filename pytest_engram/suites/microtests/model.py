@@ -74,6 +74,9 @@ class Case(Strict):
     winner: Literal["belief", "update"] | None = Field(
         None, description="The expected winner, by hand. Only with `rule: stated`, which the tables then show."
     )
+    disputed: Text | None = Field(
+        None, description="Why people differ about the winner. The case is asked, and not scored."
+    )
 
 
 class Cases(Header):
@@ -86,4 +89,10 @@ class Cases(Header):
         description="Facts about others, so that neighbourhoods are real. `people`: a list that is shipped.",
     )
     sweep: Sweep = Field(Sweep(), description="The levels of every case that has no sweep of its own.")
+    mirror: bool = Field(
+        False,
+        strict=True,
+        description="Ask every case also with the other side in the right: the sides trade places in time, with what "
+        "backs them; a case that says `again` is asked without it.",
+    )
     cases: list[Case] = Field(min_length=1)

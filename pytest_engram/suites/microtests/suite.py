@@ -80,7 +80,7 @@ def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
     for number, case in enumerate(spec.cases):
         sweep = case.sweep or spec.sweep
         backing = sweep.repeats if case.repeats else sweep.backers
-        count += max(1, len(case.slots)) * len(sweep.web or [0]) * len(backing or [0])
+        count += (1 + spec.mirror) * max(1, len(case.slots)) * len(sweep.web or [0]) * len(backing or [0])
         if count > LEVELS:
             at: Location = ("cases", number, "sweep") if case.sweep else ("sweep",)
             at = at if at in lines.at else ("cases", number)
@@ -127,6 +127,7 @@ class CaseKey(MicroKey):
                 "backers": level.backers,
                 "expected": level.expected,
                 "axis": level.axis,
+                **({"mirrored": True} if level.case.mirrored else {}),
             },
             cluster=self._templates[level.template],
             detail=sides,

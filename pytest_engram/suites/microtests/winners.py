@@ -100,8 +100,9 @@ def denser_original(_: Backing) -> Expected | None:
 
 @rule(
     "mutual-limits-hubs",
-    "No winner is expected. A hub counts as correct where its percentile of support among all facts is lower with "
-    "mutual nearest neighbours than with plain ones; an equal percentile does not count.",
+    "No winner is expected. A hub counts as correct where its percentile among all facts is lower by the method's own "
+    "support than by support over plain nearest neighbours; an equal percentile does not count, so that plain "
+    "neighbours are never correct. Support at random is as often correct as the plain percentile says.",
 )
 def mutual_limits_hubs(_: Backing) -> Expected | None:
     return None
