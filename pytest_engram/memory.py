@@ -30,12 +30,14 @@ class Entry(NamedTuple):
     """One thing that a memory holds.
 
     `id` is opaque: it says nothing about whether the entry is an answer. `time` orders entries; its unit is the
-    data's (a serial number for FactConsolidation, seconds since 1970 for LongMemEval).
+    data's (a serial number for FactConsolidation, seconds since 1970 for LongMemEval). `source` is who said it; empty
+    where that is unknown.
     """
 
     id: str
     text: str
     time: float
+    source: str = ""
 
 
 class Recalled(NamedTuple):

@@ -63,13 +63,14 @@ class Haystack:
         """
         digest = hashlib.sha256()
         for entry in entries:
-            digest.update(f"{entry.id}\0{entry.text}\0{entry.time!r}\0".encode("utf-8", "surrogatepass"))
+            said = f"{entry.id}\0{entry.text}\0{entry.time!r}\0{entry.source}\0"
+            digest.update(said.encode("utf-8", "surrogatepass"))
         tag = f"{digest.hexdigest()[:8]}-"
         by_id = {tag + entry.id: entry for entry in entries}
         plain = {entry.id: entry for entry in entries}
         if len(by_id) != len(entries):
             raise ValueError("two entries have one id")
-        return cls([Entry(id_, entry.text, entry.time) for id_, entry in by_id.items()], by_id, plain, tag)
+        return cls([entry._replace(id=id_) for id_, entry in by_id.items()], by_id, plain, tag)
 
 
 @dataclass

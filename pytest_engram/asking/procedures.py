@@ -37,7 +37,7 @@ def support(probe: Probing, question: Question, settings: Mapping[str, Any]) -> 
 
 
 def hub(probe: Probing, question: Question, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Percentiles of one entry's support: over mutual neighbours, over plain ones, and the method's own.
+    """Percentiles of one entry's support: the method's own, and over plain and over mutual neighbours beside it.
 
     And, to tell hubs from crowds, over all facts that count it among their nearest (its k-occurrences, the usual
     measure of a hub: Radovanović et al. 2010).

@@ -145,10 +145,13 @@ def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scor
     """
     by_id: dict[str, Scored] = {}
     by_text: dict[str, Scored] = {}
+    told: dict[str, Scored] = {}  # a committed question has no text, and has one once its suite is loaded
     for question in scored:
         by_id.setdefault(question.id, question)
         by_text.setdefault(question.fingerprint, question)
-    words = [(normalise(q.text).split(), q) for q in by_text.values() if q.text]
+        if question.text:
+            told.setdefault(question.fingerprint, question)
+    words = [(normalise(q.text or "").split(), q) for q in told.values()]
     count = 0
     hits: list[str] = []
     for learnt in trained_on:

@@ -176,3 +176,9 @@ def judged(found: Found, depth: int | None) -> float:  # noqa: ARG001 (every met
 def session(found: Found, depth: int | None) -> float:  # noqa: ARG001 (every metric is called alike)
     """LongMemEval's metrics of turns, scored as sessions: measured by its own judge, and nowhere else."""
     raise Unmeasured("only LongMemEval's turns are scored as sessions")
+
+
+@metric()
+def backed(found: Found, depth: int | None) -> float:  # noqa: ARG001 (every metric is called alike)
+    """Which of two contradicting facts came back: measured by its own judge, and nowhere else."""
+    raise Unmeasured("only where facts back one side of a contradiction, a side can be right")

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from pytest_engram.judging import longmemeval
 from pytest_engram.judging.named import UNTRACED, Found
 from pytest_engram.runs.outcome import Outcome
+from pytest_engram.suites.backed.levels import METRICS
 from pytest_engram.suites.base import Gold
 from pytest_engram.suites.longmemeval.protocol import metric_names
 from pytest_engram.suites.microtests.winners import correct, outcome
@@ -52,6 +53,15 @@ def sides(gold: Gold, line: Outcome) -> Score:
     return Score(metrics={"correct": float(hit)}, hit=hit, fields=fields)
 
 
+def backed(gold: Gold, line: Outcome) -> Score:
+    """Whether the side that is backed came back alone. Which questions each metric is over, gold says."""
+    score = sides(gold, line)
+    if "correct" in score.metrics:
+        score.metrics = dict.fromkeys(METRICS, score.metrics["correct"])
+        score.missing = dict.fromkeys(METRICS, score.missing["correct"]) if score.missing else {}
+    return score
+
+
 def sites(gold: Gold, line: Outcome) -> Score:
     """Whether a memory that was written entry by entry answers as the one that was written in one call."""
     one_by_one = _asked(line, "one_by_one")
@@ -74,11 +84,14 @@ def density(gold: Gold, line: Outcome) -> Score:
 
 
 def hub(gold: Gold, line: Outcome) -> Score:  # noqa: ARG001 (what is right is the same for all)
-    """Whether a hub's percentile of support is lower with mutual nearest neighbours than with plain ones."""
+    """Whether a hub's percentile of the method's own support is lower than with plain nearest neighbours.
+
+    Support at random would be right with the chance that the percentile with plain neighbours states.
+    """
     measured = _asked(line, "hub")
     if measured is None:
         return Score(metrics={"correct": None}, missing={"correct": NO_SUPPORT})
-    lower = measured["percentile_mutual"] < measured["percentile_plain"]
+    lower = measured["percentile_method"] < measured["percentile_plain"]
     return Score(metrics={"correct": float(lower)}, hit=lower, fields=dict(measured))
 
 
@@ -109,6 +122,7 @@ def _asked(line: Outcome, name: str) -> Any:
 
 SCORERS: dict[str, Scorer] = {
     "sides": sides,
+    "backed": backed,
     "sites": sites,
     "density": density,
     "hub": hub,

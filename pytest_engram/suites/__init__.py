@@ -6,6 +6,7 @@ from pathlib import Path
 
 # By the name that a suite file gives, the module that is imported when it is first needed.
 SOURCES = {
+    "backed_fc": "pytest_engram.suites.backed.source",
     "demo_fc": "pytest_engram.suites.demo_fc",
     "demo_sessions": "pytest_engram.suites.demo_sessions",
     "factconsolidation": "pytest_engram.suites.factconsolidation",

@@ -2,9 +2,10 @@
 
     python -m pytest_engram.suites.pilots DATA CASES
 
-writes `fc_*.yaml`, `demo_fc.yaml`, `lme_s.yaml` and `locomo.yaml` into the folder CASES, from
+writes `fc_*.yaml`, `backed_fc*.yaml`, `demo_fc.yaml`, `lme_s.yaml` and `locomo.yaml` into the folder CASES, from
 `memoryagentbench/Conflict_Resolution.json`, `longmemeval/question_ids.json` and `locomo/locomo10.json` in the folder
-DATA. A pilot file holds ids and fingerprints, never a question's text.
+DATA, and `backed_fc_full.yaml` into the folder `full` beside CASES. A pilot file holds ids and fingerprints, never a
+question's text.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytest_engram.suites import files
+from pytest_engram.suites import FULL, files
 from pytest_engram.suites.base import SuiteError
 from pytest_engram.suites.fingerprints import Scored, fingerprint
+
+if TYPE_CHECKING:
+    from pytest_engram.suites.backed.source import Kind
 
 SEED = 20261008
 _NEXT_LINE = "\n"
@@ -98,7 +102,7 @@ def pilot_files(data: Path) -> dict[str, str]:
     Raises:
         NotRun: one, or a row in it, is missing there.
     """
-    return _fact_files(data) | {"lme_s.yaml": _longmemeval(data), "locomo.yaml": _locomo(data)}
+    return _fact_files(data) | backed_files(data) | {"lme_s.yaml": _longmemeval(data), "locomo.yaml": _locomo(data)}
 
 
 def _longmemeval(data: Path) -> str:
@@ -161,6 +165,58 @@ def _drawn(n: int, by: str, ids: str) -> str:
     return f'"stratified(ids by {by}, {n}, seed {SEED}) of pytest_engram.suites.pilots, ids being {ids}"'
 
 
+BACKED: Mapping[str, tuple[Kind, int]] = {  # how, and how many of a relation
+    "backed_fc": ("named", 2),
+    "backed_fc_implied": ("implied", 4),
+}
+BACKED_FULL: Mapping[str, tuple[Kind, int]] = {"backed_fc_full": ("named", 10)}
+
+
+def backed_files(data: Path, which: Mapping[str, tuple[Kind, int]] = BACKED) -> dict[str, str]:
+    """The text of the pilot files of contradictions with a backed side, by file name.
+
+    Args:
+        data: as in `pilot_files`.
+        which: by the suite's name, how a side is backed, and how many contradictions of each relation are drawn.
+
+    Raises:
+        NotRun: the facts are missing there.
+    """
+    from pytest_engram.suites import factconsolidation
+    from pytest_engram.suites.backed import backing, contradictions, levels, source
+    from pytest_engram.suites.facts import digest, parse_facts
+
+    row = factconsolidation.find_row(source.ROW, data)
+    backed = backing.read(backing.shipped())
+    texts: dict[str, str] = {}
+    for name, (kind, each) in which.items():
+        known = source.known(parse_facts(row.context), backed, kind)
+        drawn = contradictions.draw(known, each, SEED)
+        relations = {one.contradiction.relation for one in drawn}
+        fields = {
+            "name": name,
+            "source": "backed_fc",
+            "kind": kind,
+            "rows": row.name,
+            "metrics": f"[{', '.join(levels.METRICS)}]",
+            "context_sha256": digest(row.context),
+            "backing_sha256": backed.sha256,
+            "drawn": f'"draw(contradictions, {each} of each relation, seed {SEED}) of '
+            f'pytest_engram.suites.backed.contradictions, which are {len(known):,} here"',
+        }
+        about = [
+            f"Official contradictions of which facts back one side: {len(drawn)} of {len(relations)} relations, each",
+            f"asked about at {len(levels.LEVELS)} levels and in two orders of time.",
+            "Source: FactConsolidation of MemoryAgentBench (Hu et al., 2025), MIT licence; what backs a side is in",
+            "cases/backing/facts.yaml. A contradiction is named by the serial numbers of its two facts; `backed` is",
+            "the side that is backed, `speakers` how many voices repeat the other one.",
+        ]
+        asks = {one.contradiction.id: source.ask(one.contradiction, backed) for one in drawn}
+        more = {one.contradiction.id: f", backed: {one.backed}, speakers: {one.speakers}" for one in drawn}
+        texts[f"{name}.yaml"] = _yaml(about, fields, asks, more)
+    return texts
+
+
 def _fact_files(data: Path) -> dict[str, str]:
     from pytest_engram.suites import demo_fc, factconsolidation
     from pytest_engram.suites.facts import answers_digest, digest
@@ -193,7 +249,7 @@ def _fact_files(data: Path) -> dict[str, str]:
         "context_sha256": digest(row.context),
     }
     about = [
-        "A generated benchmark in the form of FactConsolidation: 256 facts about an invented world, of which 74",
+        "A generated benchmark in the form of FactConsolidation: 350 facts about an invented world, of which 110",
         "contradict an earlier one; 40 single-hop questions, then 40 two-hop ones, three in four of them about a",
         "contradicted fact. Facts and questions are made from the seed when the suite is loaded.",
     ]
@@ -201,8 +257,13 @@ def _fact_files(data: Path) -> dict[str, str]:
     return texts
 
 
-def _yaml(about: Iterable[str], fields: Mapping[str, str], questions: Mapping[str, str | None]) -> str:
-    """A pilot file; a question without a text is committed by its id alone."""
+def _yaml(
+    about: Iterable[str],
+    fields: Mapping[str, str],
+    questions: Mapping[str, str | None],
+    more: Mapping[str, str] | None = None,
+) -> str:
+    """A pilot file; a question without a text is committed by its id alone. `more` is what else its line has."""
     lines = [f"# {line}" for line in about]
     lines += ["# Written by `python -m pytest_engram.suites.pilots`."]
     if None not in questions.values():
@@ -212,7 +273,8 @@ def _yaml(about: Iterable[str], fields: Mapping[str, str], questions: Mapping[st
     lines += [f"{key}:{'' if value.startswith(_NEXT_LINE) else ' '}{value}" for key, value in fields.items()]
     lines += ["questions:"]
     for id_, text in questions.items():
-        lines.append(f'  - {{id: "{id_}"}}' if text is None else f'  - {{id: {id_}, text: "{fingerprint(text)}"}}')
+        given = f'"{id_}"' if text is None else f'{id_}, text: "{fingerprint(text)}"{(more or {}).get(id_, "")}'
+        lines.append(f"  - {{id: {given}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -221,9 +283,11 @@ def main(arguments: list[str]) -> Any:
     if len(arguments) != 2 or not Path(arguments[0]).is_dir():
         return "usage: python -m pytest_engram.suites.pilots DATA CASES"
     data, cases = map(Path, arguments)
-    cases.mkdir(parents=True, exist_ok=True)
-    for name, text in pilot_files(data).items():
-        (cases / name).write_text(text, encoding="utf-8", newline="\n")
+    written = {cases / name: text for name, text in pilot_files(data).items()}
+    written |= {cases.parent / FULL / name: text for name, text in backed_files(data, BACKED_FULL).items()}
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
     return 0
 
 

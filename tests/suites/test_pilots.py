@@ -81,6 +81,7 @@ def test_shipped_pilots() -> None:
     counts = {name: sum(question.suite == name for question in found) for name in {q.suite for q in found}}
     expected = {"fc_sh_6k": 100, "fc_mh_6k": 100, "fc_sh_262k": 100, "fc_mh_262k": 100, "demo_fc": 80}
     expected |= {"lme_s": 100, "demo_sessions": 48, "locomo": 300}
+    expected |= {"backed_fc": 74, "backed_fc_implied": 52, "backed_fc_full": 370}
     assert counts.items() >= expected.items()
 
 
@@ -111,6 +112,8 @@ def test_script_writes_the_committed_files(tmp_path: Path, shared_data: Path) ->
     committed = Path(__file__).parents[2] / "cases" / "pilot"
     written = sorted((tmp_path / "out").iterdir())
     assert [path.name for path in written] == [
+        "backed_fc.yaml",
+        "backed_fc_implied.yaml",
         "demo_fc.yaml",
         "fc_mh_262k.yaml",
         "fc_mh_6k.yaml",
@@ -119,5 +122,8 @@ def test_script_writes_the_committed_files(tmp_path: Path, shared_data: Path) ->
         "lme_s.yaml",
         "locomo.yaml",
     ]
-    for path in written:
-        assert path.read_bytes() == (committed / path.name).read_bytes()
+    (full,) = (tmp_path / "full").iterdir()
+    for path in [*written, full]:
+        assert (
+            path.read_bytes() == (committed.parent / path.parent.name.replace("out", "pilot") / path.name).read_bytes()
+        )

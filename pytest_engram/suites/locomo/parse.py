@@ -43,6 +43,7 @@ class Turn(NamedTuple):
 
     id: str
     text: str
+    speaker: str
 
 
 class Session(NamedTuple):
@@ -69,7 +70,7 @@ class Conversation(NamedTuple):
             ]
         else:
             found = [
-                Entry(f"{self.sample_id}:{turn.id}", turn.text, session.time + place * _APART)
+                Entry(f"{self.sample_id}:{turn.id}", turn.text, session.time + place * _APART, turn.speaker)
                 for session in self.sessions
                 for place, turn in enumerate(session.turns)
             ]
@@ -131,8 +132,9 @@ def _sessions(conversation: dict[str, Any], at: str) -> tuple[Session, ...]:
 
 def _turn(turn: Any, at: str) -> Turn:
     caption = _field(turn, "blip_caption", str, at) if isinstance(turn, dict) and "blip_caption" in turn else None
-    text = protocol.said(_field(turn, "speaker", str, at), _field(turn, "text", str, at), caption)
-    return Turn(_field(turn, "dia_id", str, at), text)
+    speaker = _field(turn, "speaker", str, at)
+    text = protocol.said(speaker, _field(turn, "text", str, at), caption)
+    return Turn(_field(turn, "dia_id", str, at), text, speaker)
 
 
 def _asked(qa: Any, id_: str, at: str) -> Asked:

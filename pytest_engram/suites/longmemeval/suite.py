@@ -79,8 +79,9 @@ class Sessions:
             documents = self.store.documents(self.store.questions[key])
             # Opaque: the official ids tell which entries answer. Numbered in the official order.
             prefix = self._granularity[0]
+            source = "user" if self._granularity == "turn" else ""  # of the turns, the user's alone are here
             entries = [
-                Entry(f"{prefix}{number:04d}", text, time)
+                Entry(f"{prefix}{number:04d}", text, time, source)
                 for number, (text, time) in enumerate(zip(documents.texts, documents.times, strict=True))
             ]
             order = np.argsort(np.asarray(documents.times), kind="stable")
