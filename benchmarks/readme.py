@@ -26,9 +26,12 @@ def blocks() -> dict[str, str]:
     model = (REFERENCE / "smollm2" / "results.md").read_text(encoding="utf-8")
     return {
         "experiment": _section(text, "## The experiment"),
+        "frontier": _between(_section(text, "## Who deserves to win"), "backed_fc, by", "\n\nbacked_fc_implied, when"),
         "verdicts": _section(text, "### Claims stated before the run"),
+        "comparisons": _section(text, "### Comparisons of this run"),
         "flips": _flip_table(_section(text, "### Micro-test gradual_override")),
         "resolved": _between(_section(text, "## Suite fc_sh_6k"), "Of ", "\n\nThe same questions"),
+        "keep_both": _table(_section(text, "### Micro-test keep_both")),
         "locomo": _without_twins(_table(_section(text, "## Suite locomo"))),
         "model": "\n\n".join(_table(_section(model, f"## Suite {name}")) for name in ("fc_sh_262k", "fc_mh_262k")),
     }

@@ -5,6 +5,7 @@
 #   reports/reference/sampled   the stochastic variant on the small pilot sets
 #   reports/reference/adapters  other people's memories beside the anchors, on the small pilot sets
 #   reports/reference/smollm2   both 262K suites answered by SmolLM2-135M-Instruct, served by llama.cpp on loopback
+# All are packed in the end: the log compressed, the tables that nobody opens left out (`engram pack --help`).
 # Needs the official data and bge-small-en-v1.5 (ENGRAM_DATA, or ../shared), a browser and the model server.
 # Usage: benchmarks/reference.sh BIN   where BIN holds the project's python
 set -euo pipefail
@@ -35,4 +36,5 @@ ENGRAM_HTTP_URL=http://127.0.0.1:18080 "$BIN/python" -m pytest -q -n 2 --engram-
     "$BIN/python" -m pytest -q -n 2 --engram-method=bm25,dense,tide,loom --engram-no-controls \
     --engram-encoder=bge-small-en-v1.5 --engram-reader=openai:SmolLM2-135M-Instruct \
     --engram-report=$OUT/smollm2 "${large[@]}"
+"$BIN/engram" pack $OUT $OUT/sampled $OUT/adapters $OUT/smollm2
 "$BIN/python" -m benchmarks.readme

@@ -52,7 +52,7 @@ class _Told(click.ClickException):
 
 def _is_the_users(error: Exception) -> bool:
     from pytest_engram.basics import cache
-    from pytest_engram.review import compare, merge, registration
+    from pytest_engram.review import compare, merge, pack, registration
     from pytest_engram.runs import folder as runfolder
     from pytest_engram.runs import log as runlog
     from pytest_engram.suites.base import NotRun, SuiteError
@@ -63,6 +63,7 @@ def _is_the_users(error: Exception) -> bool:
             cache.CacheError,
             compare.Incomparable,
             merge.Refused,
+            pack.Refused,
             registration.LockError,
             runfolder.RunError,
             runlog.LogError,
@@ -85,7 +86,7 @@ def main() -> None:
     """Runs of pytest-engram: their reports, comparisons and checks.
 
     A run itself is `pytest --engram-method=loom -n auto`; it leaves its report in reports/latest. A RUN is such a
-    folder, or the items.jsonl in it.
+    folder, or the items.jsonl in it, packed (items.jsonl.gz) or not.
     """
 
 
@@ -97,7 +98,8 @@ def main() -> None:
 def report(run: Path, output: Path | None) -> None:
     """Write the tables of a run again.
 
-    All tables, plots and the page of RUN are computed from its log and manifest, and are the same byte for byte.
+    All tables, plots and the page of RUN are computed from its log and manifest, and are the same byte for byte. Of a
+    packed RUN, log and excerpts stay compressed.
     """
     from pytest_engram import report as reports
     from pytest_engram.runs import folder as runfolder
@@ -105,9 +107,7 @@ def report(run: Path, output: Path | None) -> None:
     found = runfolder.read(run, killed=True)
     folder = output or found.folder
     written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts, known=found.known)
-    for name in runfolder.SOURCES:
-        if (found.folder / name).is_file() and not (folder / name).exists():
-            (folder / name).write_bytes((found.folder / name).read_bytes())
+    runfolder.copy(found.folder, folder)
     for path in written:
         click.echo(str(path))
 
@@ -263,6 +263,35 @@ def verify(run: Path, cases: tuple[Path, ...], data: Path | None, quiet: bool) -
     click.echo(", ".join(f"{counts[status]} {words}" for status, words in told.items() if counts[status]))
     if counts["differs"]:
         sys.exit(1)
+
+
+@main.command(epilog=_after(None, "engram pack reports/reference", "engram pack reports/*"))
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+def pack(folders: tuple[Path, ...]) -> None:
+    """Make a run's folder small, for a repository.
+
+    \b
+    In each of FOLDERS
+      compressed  items.jsonl, texts.json and known_answers.jsonl, each to a .gz
+      removed     results.json, results.csv and results.tex, which nobody opens by hand
+      stays       results.md, results.html, all plots, manifest.json, and what is no file of a run
+
+    `engram report` writes what was removed again, byte for byte. It reads a packed folder as it is, and so do compare,
+    merge and verify. A folder whose log or tables were changed after the run is left as it is. The same run packs to
+    the same bytes.
+    """  # noqa: D301 - \b: lines that click must not join
+    from pytest_engram.review import pack as packing
+
+    for folder in folders:
+        done = packing.pack(folder)
+        click.echo(f"{folder}: {_size(done.before)} → {_size(done.after)}")
+        for what, names in (("compressed", done.compressed), ("removed", done.removed)):
+            if names:
+                click.echo(f"  {what:10}  {', '.join(names)}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
 @main.command(epilog=_after(None, "engram init", "engram init ~/my-agent"))

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pytest_engram.suites.base import Key, Suite, parse_metric
+from pytest_engram.suites.backed.levels import METRICS, Statements
+from pytest_engram.suites.base import Hop, Key, Suite, Version, parse_metric
 from pytest_engram.suites.locomo.protocol import Evidence
 
 if TYPE_CHECKING:
-    from pytest_engram.suites.base import Gold, Hop
+    from pytest_engram.suites.base import Gold
+    from pytest_engram.suites.microtests.winners import Expected
 
 
 def expected(name: str, relevant: int, entries: int, k: int) -> float | None:
@@ -68,18 +70,54 @@ def resolved(hops: Sequence[Hop], entries: int, k: int) -> float:
     return draws / comb(entries, drawn)
 
 
+class Sided(Protocol):
+    """The detail of gold that knows two sides: ids of each, of what else must stay, and who is right; None: nobody."""
+
+    @property
+    def expected(self) -> Expected | None: ...
+    @property
+    def belief(self) -> Sequence[str]: ...
+    @property
+    def update(self) -> Sequence[str]: ...
+    @property
+    def also(self) -> Sequence[str]: ...
+
+
+def sided(sides: Sided, entries: int, k: int) -> float | None:
+    """The share of all draws of k different entries that a micro-test's rule calls right; None: it names no side.
+
+    One side is right where any of its statements is drawn and none of the other's; "both" where each side and all that
+    belongs to them is; "either" where any statement is.
+    """
+    belief, update = ([Version(id_, "") for id_ in side] for side in (sides.belief, sides.update))
+    if sides.expected is None:
+        return None
+    if sides.expected == "either":
+        return resolved([Hop((*belief, *update))], entries, k)
+    if sides.expected == "both":
+        others = [Hop((Version(id_, ""),)) for id_ in sides.also]
+        return resolved([Hop(tuple(belief)), Hop(tuple(update)), *others], entries, k)
+    right, wrong = (belief, update) if sides.expected == "belief" else (update, belief)
+    return resolved([Hop(tuple(right), tuple(wrong))], entries, k)
+
+
 def floors(suite: Suite, key: Key, k: int) -> Mapping[str, float]:
-    """By metric of a pilot set, what k random entries get on average over its scored questions."""
+    """By metric, what k random entries get on average over a suite's scored questions.
+
+    Of micro-tests, where cases have two sides. Metrics of an answer have no such floor: what somebody would answer who
+    was given random entries is up to who answers.
+    """
     found: dict[str, list[float]] = {}
     sizes: dict[str, int] = {}
-    for question in suite.runnable() if key.family is None else ():
+    for question in suite.runnable() if key.family is None or key.judged_by == "sides" else ():
         gold: Gold = key.gold(question.id)
         if gold.excluded:
             continue
         if question.haystack not in sizes:
             sizes[question.haystack] = len(suite.haystack(question.haystack))
         for name in key.metrics:
-            value = _of(name, gold, sizes[question.haystack], k)
+            entries = sizes[question.haystack]
+            value = sided(gold.detail, entries, k) if key.judged_by == "sides" else _of(name, gold, entries, k)
             if value is not None:
                 found.setdefault(name, []).append(value)
     return {name: mean(values) for name, values in found.items()}
@@ -94,4 +132,12 @@ def _of(name: str, gold: Gold, entries: int, k: int) -> float | None:
         return min(k, entries, depth or k) / entries * sum(there) / len(there) if there else None
     if parse_metric(name)[0] == "resolved":
         return resolved(gold.hops, entries, depth or k) if gold.hops else None
+    if name in METRICS and isinstance(gold.detail, Statements):
+        return None if name in gold.left_out else _alone(gold.detail, entries, k)
     return expected(name, len(set(gold.relevant)), entries, k)
+
+
+def _alone(statements: Statements, entries: int, k: int) -> float:
+    """Of two statements, how often one is among k random entries and the other is not: C(n - 2, k - 1) / C(n, k)."""
+    one, other = (tuple(Version(id_, "") for id_ in side) for side in (statements.belief, statements.update))
+    return resolved([Hop(one, other)], entries, k)

@@ -276,11 +276,14 @@ def _floor(text: str) -> Floor:
     try:
         if match is None:
             raise ValueError
-        return Floor(match["suite"].strip(), match["metric"].strip(), float(match["value"]))
+        floor = Floor(match["suite"].strip(), match["metric"].strip(), float(match["value"]))
     except ValueError:
         raise pytest.UsageError(
             f"--engram-fail-under: {text!r} is not SUITE:METRIC=NUMBER, such as 'fc_mh_6k:answer@10=0.35'"
         ) from None
+    if not isfinite(floor.value):  # nothing is below NaN, and everything below infinity
+        raise pytest.UsageError(f"--engram-fail-under: {text!r}: {floor.value} is no bound; give a number such as 0.35")
+    return floor
 
 
 def wants_suites(config: pytest.Config) -> bool:

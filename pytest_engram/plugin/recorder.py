@@ -316,7 +316,7 @@ class Recorder:
     def _begin_log(self) -> None:
         # Only now: a run that finds nothing to do must not destroy the report of the one before.
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name in (*runfolder.SOURCES, *report.FILES):
+        for name in (*runfolder.SOURCES, *report.FRONTIER, *report.FILES):
             (self.folder / name).unlink(missing_ok=True)
         self._log = open(self.folder / runfolder.LOG, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
 
@@ -350,6 +350,8 @@ class Recorder:
         known = [one for those in vault.of(self._config).known.values() for one in those]
         outcomes, known = self._without_texts(outcomes, known)
         try:
+            decided = gates.decided(self._options.floors, self._earlier, self._methods.named(), outcomes, facts)
+            facts |= {"gates": decided} if decided else {}
             self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes), known)
             self.unwritten = None
         except OSError as error:
@@ -361,8 +363,8 @@ class Recorder:
             shown = _shown(self.folder, self._config.invocation_params.dir)
             self.failures = [f"interrupted while the report was written; `engram report {shown}` writes it"]
             return
-        named = self._methods.named()
-        self.failures += gates.failures(self._options.floors, self._earlier, named, self.results, outcomes)
+        self.failures += gates.failures(decided)
+        gates.to_junit(self._config.pluginmanager, decided)
         if self.unwritten is not None:
             self.failures.append(self.unwritten)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -392,11 +394,17 @@ class Recorder:
         return Tokens(cache_dir() / "tokens")
 
     def _floor(self, suite: Suite) -> dict[str, Any]:
-        """What k random entries would get, where that is known."""
+        """What knowing nothing would get, and what nobody can exceed, where that is known."""
         from pytest_engram.judging.chance import floors
+        from pytest_engram.judging.limits import ceilings, constant
+        from pytest_engram.judging.strategies import strategies
 
-        found = floors(suite, vault.of(self._config).keys[suite.name], self._options.k)
-        return {"floor": dict(found)} if found else {}
+        key = vault.of(self._config).keys[suite.name]
+        found = {"floor": dict(floors(suite, key, self._options.k)), "strategies": strategies(suite, key)}
+        found["ceiling"] = dict(ceilings(suite, key, self._options.k))
+        if (same := constant(suite, key)) is not None:
+            found["constant"] = {"answer": same[0], "metrics": dict(same[1])}
+        return {name: values for name, values in found.items() if values}
 
     def _manifest(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         keys = vault.of(self._config).keys

@@ -22,6 +22,7 @@ FILES = (
     "costs.svg",
     "results.html",
 )
+FRONTIER = ("frontier.svg",)  # written as well, before all others, where a suite of the run has a frontier
 
 
 def write_run(
@@ -59,14 +60,14 @@ def write(
         folder: where to; made where it is missing.
         outcomes: the run log, in any order.
         manifest: of the same run.
-        only: names out of `FILES`, or their endings ("md"); default: all.
+        only: names out of `FILES` and `FRONTIER`, or their endings ("md"); default: all.
         results: what `aggregate` made of the same log, where it is at hand.
         texts: excerpts of entries, for the page: suite, entry (`QUESTION/ENTRY` where each question has a haystack of
             its own), text.
         known: what the judge was asked about to judge it.
 
     Returns:
-        The paths written, in the order of `FILES`.
+        The paths written: `FRONTIER` where there is one, then in the order of `FILES`.
     """
     from pytest_engram.report.aggregate import aggregate
 
@@ -87,7 +88,7 @@ def _contents(
 ) -> dict[str, Callable[[], str]]:
     from functools import cache
 
-    from pytest_engram.report import plots, scatter, tables
+    from pytest_engram.report import frontier_plot, plots, scatter, tables
     from pytest_engram.report.kept import drawn_once
 
     @cache
@@ -99,6 +100,10 @@ def _contents(
         return drawn_once("flip_points", results, lambda: plots.flip_points(results))
 
     @cache
+    def frontier() -> str:
+        return frontier_plot.frontier(results)
+
+    @cache
     def costs() -> str:
         return scatter.costs(results)
 
@@ -106,7 +111,7 @@ def _contents(
         from pytest_engram.report.log import in_order
         from pytest_engram.report.page import render
 
-        svgs = {"intervals": intervals(), "flip_points": flip_points(), "costs": costs()}
+        svgs = {"frontier": frontier(), "intervals": intervals(), "flip_points": flip_points(), "costs": costs()}
         return render(results, in_order(outcomes, results), svgs, texts)
 
     makers: tuple[Callable[[], str], ...] = (
@@ -119,7 +124,8 @@ def _contents(
         costs,
         page,
     )
-    return dict(zip(FILES, makers, strict=True))
+    first = dict.fromkeys(FRONTIER, frontier) if results["frontier"] else {}
+    return first | dict(zip(FILES, makers, strict=True))
 
 
 def terminal(results: dict[str, Any], width: int, colour: bool) -> str:

@@ -17,26 +17,36 @@ Floats are exact; what is not a finite number is None.
 `rows`
     One a method, suite and metric, then one for each part of a suite as well: {method, label, role, suite, metric,
     group, without, n, value, low, high, interval, cluster, clusters, status, reason, flags, marks, errors, effective_k,
-    lost, differs, seeds, reader, unit}. `group` is a category, or a pool of categories that the suite's manifest names
-    (`pooled`), and None where the row is over all questions; `without` is "disputed" where questions with a wrong key
-    are left out, and None for the published form: `group` and `without` are None for the suite's own figure. `interval`
-    is "wilson", "bootstrap", "cluster t" (of a suite with clusters), "range" (of the seeds' means) or None where there
-    is no value, or where all questions are of one cluster, which tells no spread. `cluster` (a noun) and `clusters`
-    (how many) say what was resampled, and are None where single questions were. `status` is "ok"; "covers" (k covers
-    the haystack: there is a value, and it measures nothing); "partial" (only some of the planned questions were asked,
-    or some items ended in an error, which `errors` counts: value and interval are those of what was measured); "not
-    run", "violation" and "error" (no item was measured) have no value. `reason` is then one sentence, and so it is
-    where a value has no interval. `marks` are sentences about what the method returned on the suite, which stand as
-    footnotes at its figures: nothing for some questions, or, of a memory with texts of its own, how many entries are
-    behind k and whether its texts are longer, or made of more, than others' may be. `effective_k` is the mean number of
-    ids returned, `lost` the number of questions whose answer was ranked in the first k and then dropped in a conflict
-    (None: the method tells nothing), `differs` the number on which it returned other ids than Dense, or in another
-    order (both: mean over seeds). `reader` is set for metrics of an answer. `unit` is "%" where people print the metric
-    in per cent, else "". Values are fractions in any case.
+    lost, differs, seeds, sides, reader, unit}. `group` is a category, or a pool of categories that the suite's manifest
+    names (`pooled`), and None where the row is over all questions; `without` is "disputed" where questions with a wrong
+    key are left out, and None for the published form: `group` and `without` are None for the suite's own figure.
+    `interval` is "wilson", "bootstrap", "cluster t" (of a suite with clusters), "range" (of the seeds' means) or None
+    where there is no value, or where all questions are of one cluster, which tells no spread. `cluster` (a noun) and
+    `clusters` (how many) say what was resampled, and are None where single questions were. `status` is "ok"; "covers"
+    (k covers the haystack: there is a value, and it measures nothing); "partial" (only some of the planned questions
+    were asked, or some items ended in an error, which `errors` counts: value and interval are those of what was
+    measured); "not run", "violation" and "error" (no item was measured) have no value. `reason` is then one sentence,
+    and so it is where a value has no interval. `marks` are sentences about what the method returned on the suite, which
+    stand as footnotes at its figures: nothing for some questions, or, of a memory with texts of its own, how many
+    entries are behind k and whether its texts are longer, or made of more, than others' may be. `effective_k` is the
+    mean number of ids returned, `lost` the number of questions whose answer was ranked in the first k and then dropped
+    in a conflict (None: the method tells nothing), `differs` the number on which it returned other ids than Dense, or
+    in another order (both: mean over seeds). `sides`: of `correct` in a micro-test where one side is right, what a
+    method returned that never returned one side alone ("both", "neither" or "both or neither"): tables say that in
+    place of the value, which is no number to rank by. `reader` is set for metrics of an answer. `unit` is "%" where
+    people print the metric in per cent, else "". Values are fractions in any case.
     A row of the metric `judged` has more: `judge` (whose verdicts it is of); `corrected`, `corrected_low` and
     `corrected_high`, the accuracy corrected for the judge's errors, by `correction`: "ppi" where people judged some of
     the answers, else "rogan-gladen", or None where there is none, and `correction_reason` says why; `spread`: [lowest,
     highest] accuracy of one run of a judge that was asked several times about each answer, else None.
+`gates`
+    What decided over the run's exit code, as the manifest has it: {gate, name, suite, metric, method, label, threshold,
+    value, n, difference, low, high, p, p_holm, tests, passed, reason}, one a figure that a gate looked at. `gate` is
+    "fail-under" or "fail-worse-than", `name` the option as it was given. `threshold` is the bound, or the earlier run's
+    value on the `n` questions of both; `difference` is value minus threshold. Interval and p of a comparison are those
+    of the paired test with the earlier run, `p_holm` adjusted over the `tests` of that gate; of a bound they are None.
+    `passed` is None where the earlier run has nothing to compare with. What can't be told did not pass, has no numbers
+    where there are none, and `reason` says why.
 `costs`
     One a method and suite, where the log tells of costs: {method, label, suite, n, write_seconds, entries, search_p50,
     search_p95, query_encoding, tokens_returned, usage, bytes, errors, retries}, over `n` items that ended well.
@@ -55,26 +65,43 @@ Floats are exact; what is not a finite number is None.
     neither}. Of `n` facts that questions need and that were contradicted earlier, how many came back among the first N
     in the new version alone, in an old one alone, in both or in neither (over several seeds: the mean). `hop` is 1, 2
     ... for the place of the fact in its question's chain, "last" for the one that answers, None for all of them.
+`frontier`
+    Of suites with a frontier, one a suite, method and point: {suite, kind, method, label, role, axis, count, followed,
+    followed_low, followed_high, followed_n, resisted, resisted_low, resisted_high, resisted_n, cluster, clusters,
+    status, reason}. `axis` "b": `count` facts back one side, and nobody says the other again; "m": three facts back one
+    side, and the other is said again `count` times in other words. `followed` is the share of questions in which the
+    newer side came back alone, of those in which it is the backed one; `resisted` is that of the older side. Where
+    nothing is backed both are over all questions: the zero of the scale. `kind` says how backers back: "named" or
+    "implied".
 `floors`
-    {suite, metric, k, value}: what k random entries get on average, exactly; for each metric of which that is known.
+    {suite, metric, k, answer, value}: what k random entries get on average, exactly, for each metric of which that is
+    known (`answer` None); and for metrics of an answer, what a reader gets that gives this `answer` to every question
+    (`k` None), where a benchmark has such an answer.
+`strategies`
+    {suite, strategy, metric, value}: what somebody gets who reads no text and always takes the older of two statements,
+    the newer, or the one that places speak for ("always older", "always newer", "by position"); counted, exactly.
 `ceilings`
-    {suite, of, n, value, low, high, interval, cluster, clusters}. `of` is "entry": the share of questions that any
-    entry of the haystack answers; or "answer key": what right answers alone score, where some of the key are wrong
-    (counted, and so without an interval).
+    {suite, of, metric, n, value, low, high, interval, cluster, clusters}. `of` is "k entries": the best that any k
+    entries get in `metric`, which is a share of the evidence (counted); else "entry": the share of questions that any
+    entry of the haystack answers, which bounds the first metric; or "answer key": what right answers alone score, where
+    some of the key are wrong (counted, and so without an interval).
 `paired`
     {method, label, baseline, baseline_label, suite, metric, n, difference, low, high, p, p_holm, test, cluster,
-    clusters, better, worse, smallest_difference, status, reason}: method minus baseline on the same questions; two
-    methods stand there once. `test` is "mcnemar", "paired bootstrap" or, by cluster, "sign flips". `better` and `worse`
-    count questions. `p_holm` is adjusted over the tests of
-    the suite that compare a named method; of others None. Status as in `rows`.
+    clusters, better, worse, smallest_difference, first_step, status, reason}: method minus baseline on the same
+    questions; two methods stand there once. `test` is "mcnemar", "paired bootstrap" or, by cluster, "sign flips".
+    `better` and `worse` count questions. `p_holm` is adjusted over the tests of the suite that compare a named method;
+    of others None. Status as in `rows`.
 `power`
-    {suite, metric, n, cluster, clusters, smallest_difference}: what the paired tests of this n find with 80% power
-    (None: nothing).
+    {suite, metric, n, cluster, clusters, smallest_difference, discordance, first_step, tests}: what the paired tests of
+    this n find with 80% power (None: nothing); of several, that of the one that needs the largest difference. It is
+    where questions differ, or spread, as was seen: of McNemar's test, `discordance` is the share on which the two
+    methods differ (of others None), and a difference above it needs more to differ than did, all one way. `first_step`
+    is what is found at the first step of Holm's adjustment, the level 0.05 over the `tests` of the suite that have an
+    adjusted p; None where no test has one. The same in each row of `paired`.
 `families`
-    One a micro-test suite and method: {suite, family, method, label, role, cases, levels, scored, decided,
-    correct, false_conflicts, status, reason}; `decided` (one side came back alone), `correct` and
-    `false_conflicts` (something was dropped though nothing contradicts it; rule keep-both) are {value, low,
-    high, interval, n} or None.
+    One a micro-test suite and method: {suite, family, method, label, role, cases, levels, scored, decided, correct,
+    false_conflicts, sides, status, reason}; `decided` (one side came back alone), `correct` and `false_conflicts`
+    (something was dropped though nothing contradicts it; rule keep-both) are {value, low, high, interval, n} or None.
 `flips`
     {method, label, suite, family, axis, undecided, sides, cases, seen, cluster, case, seed, web, state, flip_point,
     monotone, winners}: `state` is "flipped", "held" (the belief came back alone, the update never did) or "no conflict
@@ -99,7 +126,8 @@ Floats are exact; what is not a finite number is None.
 `verdicts`
     {name, method, claimed, holds, answer, text}: `name` is the statement, `claimed` whether it was a claim before the
     run (else the run just compares), `holds` is True, False or None, `answer` is "yes", "no", "can't tell" or
-    "not run". A paired test answers where the adjusted p in its text, that of `paired`, is below 0.05.
+    "not run", or a number where the statement asks for one. A paired test answers where the adjusted p in its text is
+    below 0.05: that of `paired`, or, of a test that has none there, Holm's over those of the verdict.
 `published`
     {system, suite, metric, value, printed, setting, source}: copied from papers.
 `experiment` and `others`
@@ -116,12 +144,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_engram import statistics as stats
 from pytest_engram.report import costs as costing
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
+from pytest_engram.report.estimates import estimate
+from pytest_engram.report.frontier import frontier
 from pytest_engram.report.judged import JUDGED, Judges
-from pytest_engram.report.log import WHOLE, Drawn, Log, Measured, Part, wilson
+from pytest_engram.report.log import WHOLE, Log, Measured, Part
 from pytest_engram.report.published import published
 from pytest_engram.report.states import states
 from pytest_engram.runs.known import KnownAnswer
@@ -166,6 +195,7 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: I
             judges.correct(row, Part(row["group"], row["without"]))
     compared = pairs.paired(log)
     flipped = flips.flips(log)
+    points = frontier(log)
     copied = published()
     results = {
         "manifest": manifest,
@@ -174,16 +204,19 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: I
         ],
         "suites": [_suite(log, name) for name in log.suites],
         "rows": rows + parts,
+        "gates": list(manifest.get("gates") or ()),
         "costs": costing.costs(log),
         "judges": judges.rows(),
         "states": states(log),
+        "frontier": points,
         "floors": _floors(log),
+        "strategies": _strategies(log),
         "ceilings": _ceilings(log),
         "paired": compared,
         "power": pairs.power(compared),
         "families": flips.families(log, rows),
         **flipped,
-        "verdicts": verdicts.verdicts(log, flipped, compared),
+        "verdicts": verdicts.verdicts(log, flipped, compared, rows, points),
         "published": copied,
         "experiment": _experiment(log, rows, copied),
         "others": _others(log, rows),
@@ -233,10 +266,10 @@ def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None
     seeds = len({outcome.seed for outcome in group})
     ran = [outcome.returned for outcome in group if outcome.status == "ok" and not outcome.unrecalled]
     reader = (log.manifest.get("reader") or {}).get("name") if metric in READ else None
-    estimate = _estimate(log, suite, measured, binary=log.binary(suite, metric))
+    found = _estimate(log, suite, measured, binary=log.binary(suite, metric))
     reasons = [measured.reason] * bool(measured.reason)
-    if estimate["clusters"] == 1:
-        reasons.append(f"no interval: all of these questions are of one {estimate['cluster']}")
+    if found["clusters"] == 1:
+        reasons.append(f"no interval: all of these questions are of one {found['cluster']}")
     return {
         "method": method,
         "label": log.label(method),
@@ -246,7 +279,7 @@ def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None
         "group": part.group,
         "without": part.without,
         "n": len(measured.questions),
-        **estimate,
+        **found,
         "status": measured.status,
         "reason": "; ".join(reasons),
         "flags": [] if measured.status == "ok" else [measured.status],
@@ -256,6 +289,7 @@ def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None
         "lost": sum(told) / seeds if told else None,
         "differs": log.differs(suite, method) if part == WHOLE else None,
         "seeds": seeds,
+        "sides": flips.sides(group) if metric == "correct" and log.kind(suite) == "micro" else None,
         "reader": next((o.reader for o in group if o.reader), reader) if metric in READ else None,
         "unit": "%" if metric in ("subem", JUDGED) else "",
     }
@@ -271,31 +305,31 @@ def _estimate(log: Log, suite: str, measured: Measured, *, binary: bool) -> Row:
         means = values.mean(axis=0)
         found = {"value": means.mean(), "low": means.min(), "high": means.max()}
         return {**nothing, **{name: float(value) for name, value in found.items()}, "interval": "range"}
-    return nothing | _interval(log, suite, dict(zip(measured.questions, values[:, 0].tolist(), strict=True)), binary)
-
-
-def _interval(log: Log, suite: str, values: Mapping[str, float], binary: bool) -> Row:
-    """Of the mean of values by question."""
-    import numpy as np
-
-    single, drawn = list(values.values()), log.clusters(suite, values.keys())
-    value = float(np.mean(single))
-    if not drawn:
-        low, high = wilson(int(sum(single)), len(single)) if binary else stats.bootstrap(single)
-        return {"value": value, "low": low, "high": high, "interval": "wilson" if binary else "bootstrap"}
-    clusters: list[Drawn] = [drawn[question] for question in values]
-    found = {"value": value, "cluster": log.noun(suite), "clusters": len(set(clusters))}
-    if found["clusters"] == 1:
-        return found
-    low, high = stats.cluster_interval(single, clusters)
-    return {**found, "low": low, "high": high, "interval": "cluster t"}
+    by_question = dict(zip(measured.questions, values[:, 0].tolist(), strict=True))
+    return nothing | estimate(log, suite, by_question, binary=binary)
 
 
 def _floors(log: Log) -> list[Row]:
+    found = []
+    for suite, info in log.suites.items():
+        same = info.get("constant") or {}
+        for answer, k, values in (
+            (None, log.manifest.get("k"), info.get("floor")),
+            (same.get("answer"), None, same.get("metrics")),
+        ):
+            found += [
+                {"suite": suite, "metric": metric, "k": k, "answer": answer, "value": value}
+                for metric, value in (values or {}).items()
+            ]
+    return found
+
+
+def _strategies(log: Log) -> list[Row]:
     return [
-        {"suite": suite, "metric": metric, "k": log.manifest.get("k"), "value": value}
+        {"suite": suite, "strategy": strategy, "metric": metric, "value": value}
         for suite, info in log.suites.items()
-        for metric, value in (info.get("floor") or {}).items()
+        for strategy, values in (info.get("strategies") or {}).items()
+        for metric, value in values.items()
     ]
 
 
@@ -307,11 +341,14 @@ def _ceilings(log: Log) -> list[Row]:
         }
         errors = info.get("key_errors") or {}
         nothing = {"low": None, "high": None, "interval": None, "cluster": None, "clusters": None}
-        if known:
-            about = {"suite": suite, "of": "entry", "n": len(known)}
-            found.append({**about, **nothing, **_interval(log, suite, known, binary=True)})
+        for metric, value in (info.get("ceiling") or {}).items():
+            about = {"suite": suite, "of": "k entries", "metric": metric, "n": len(known)}
+            found.append({**about, "value": value, **nothing})
+        if known and not info.get("ceiling"):
+            about = {"suite": suite, "of": "entry", "metric": next(iter(log.metrics(suite)), None), "n": len(known)}
+            found.append({**about, **nothing, **estimate(log, suite, known, binary=True)})
         if errors.get("ceiling") is not None:  # of the whole key, which no sample stands for
-            about = {"suite": suite, "of": "answer key", "n": errors.get("questions")}
+            about = {"suite": suite, "of": "answer key", "metric": None, "n": errors.get("questions")}
             found.append({**about, "value": float(errors["ceiling"]), **nothing})
     return found
 

@@ -1,4 +1,4 @@
-"""What a report is made of, whatever it is written in: headings, paragraphs, lists and tables of text."""
+"""What a report is made of, whatever it is written in: headings, paragraphs, plots, lists and tables of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from pytest_engram.report.wording import NONE, estimate, flag
+from pytest_engram.report.wording import NONE, always, estimate, flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,14 @@ class Text:
     """A paragraph."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A file of the same folder that holds a picture, and what it shows in words."""
+
+    file: str
+    alt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,8 @@ class Grid:
             return f"{row['printed']} copied"
         if status == "not reported":
             return NONE
-        shown = [] if row["value"] is None else [estimate(row, unit)]
+        told = always(row["sides"]) if row.get("sides") else estimate(row, unit)
+        shown = [] if row["value"] is None else [told]
         shown += [] if status == "ok" else [flag(row)]
         shown += [self.mark(row["reason"])] if row["reason"] else []
         if row["value"] is not None:
@@ -63,7 +72,7 @@ class Grid:
         return " ".join(shown)
 
 
-Block: TypeAlias = Heading | Text | Items | Grid
+Block: TypeAlias = Heading | Text | Plot | Items | Grid
 
 
 def drop_empty(grid: Grid) -> None:

@@ -139,7 +139,7 @@ def to_terminal(comparison: Row, width: int, colour: bool) -> str:
             page.lines.append("")
             for head, text in block.items:
                 page.text(f"{head}: {text}", indent="  ")
-        else:
+        elif isinstance(block, Grid):
             page.table(block, keep=2)
             page.reasons(block)
             for line in block.below:

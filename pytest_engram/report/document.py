@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pytest_engram.report import captions
-from pytest_engram.report.blocks import Block, Grid, Heading, Items, Text, drop_empty
+from pytest_engram.report import bounds, captions, frontier_table
+from pytest_engram.report.blocks import Block, Grid, Heading, Items, Plot, Text, drop_empty
+from pytest_engram.report.gated import gates
 from pytest_engram.report.judged import NOT_JUDGED
-from pytest_engram.report.log import whole
+from pytest_engram.report.log import DECIDED, whole
 from pytest_engram.report.pairs import ALPHA
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.report.wording import (
@@ -17,8 +18,8 @@ from pytest_engram.report.wording import (
     by_cluster,
     count,
     difference,
-    drawn,
     estimate,
+    findable,
     flip_points,
     interval,
     milliseconds,
@@ -41,6 +42,14 @@ def document(results: Row) -> Iterator[Block]:
     """The whole report, in the order in which it is read."""
     yield Heading("Results", 1)
     yield Text(_lead(results))
+    if results["frontier"]:
+        yield Heading(frontier_table.TITLE)
+        yield Plot(frontier_table.PLOT, frontier_table.ALT)
+        yield Text(frontier_table.HOW)
+        yield from frontier_table.grids(results)
+    for grid in gates(results):
+        yield Heading(grid.title)
+        yield grid
     tables = [("The experiment", results["experiment"]), ("Other suites", results["others"])]
     for title, table in tables if captions.of_the_experiment(results) else tables[1:]:
         if table["columns"] and table["rows"]:
@@ -116,11 +125,12 @@ def reader_label(reader: str) -> str:
 def _sizes(results: Row, shown: Sequence[tuple[str, str]]) -> list[str]:
     """n, and what the paired tests could have found."""
     parts = [
-        f"{p['suite']} {_title(p['metric'])} {number(p['smallest_difference'])} (n = {drawn(p)})"
+        f"{p['suite']} {_title(p['metric'])} {findable(p)}"
         for p in results["power"]
         if (p["suite"], p["metric"]) in shown
     ]
-    return [f"Smallest difference that a paired test finds with 80% power: {'; '.join(parts)}."] * bool(parts)
+    lead = "Smallest difference that a paired test finds with 80% power, where questions differ as much as they did"
+    return [f"{lead} here: {'; '.join(parts)}."] * bool(parts)
 
 
 def _suite(results: Row, suite: Row) -> Iterator[Block]:
@@ -141,11 +151,13 @@ def _suite(results: Row, suite: Row) -> Iterator[Block]:
                 extra = [str(max(c["n"] for c in cells)), count(cells[0]["effective_k"]), count(cells[0]["lost"])]
                 extra.append(count(cells[0]["differs"]))
                 grid.rows.append([label, role, *(grid.cell(c, c["unit"]) for c in cells), *extra])
-    floor = {row["metric"]: row for row in results["floors"] if row["suite"] == suite["suite"]}
-    if floor:
-        grid.rows.append([floor_label(results["manifest"]), "", *_floor(suite, units, floor), *[NONE] * 4])
+    for label, floor in bounds.floors(results, suite["suite"]):
+        grid.rows.append([label, "", *bounds.cells(floor, suite["metrics"], units), *[NONE] * 4])
+    if best := bounds.best(results, suite["suite"]):
+        label, values, n = best
+        grid.rows.append([label, "", *bounds.cells(values, suite["metrics"], units), count(n), *[NONE] * 3])
     for ceiling in results["ceilings"]:
-        if ceiling["suite"] == suite["suite"]:
+        if ceiling["suite"] == suite["suite"] and ceiling["of"] != "k entries":
             grid.rows.append(_ceiling(suite, units, ceiling))
     grid.below = [
         _intervals(suite),
@@ -173,15 +185,6 @@ def _forms(suite: Row, method: Row) -> Iterator[tuple[str, str, str | None]]:
 def without(suite: Row) -> str:
     """What the second line of a method leaves out."""
     return f"without the {suite['disputed']} wrong key{'s' * (suite['disputed'] > 1)}"
-
-
-def floor_label(manifest: Mapping[str, Any]) -> str:
-    """What stands at the row of a memory that knows nothing."""
-    return f"{manifest.get('k')} random entries (floor)"
-
-
-def _floor(suite: Row, units: Mapping[str, str], floor: Mapping[str, Row]) -> list[str]:
-    return [number(floor[m]["value"], units.get(m, "")) if m in floor else NONE for m in suite["metrics"]]
 
 
 def _ceiling(suite: Row, units: Mapping[str, str], ceiling: Row) -> list[str]:
@@ -326,7 +329,9 @@ def _pairs(results: Row, suite: Row) -> Iterator[Grid]:
         return
     headers = ["method", "against", "metric", "difference", "better", "worse", "test", "p", "p (Holm)"]
     grid = Grid(f"{suite['suite']}, paired", "The same questions, method minus baseline.", headers)
-    for row in rows:
+    family = [row for row in rows if row["p_holm"] is not None]
+    shown = [row for row in rows if row["p_holm"] is not None or row["p"] is None] if family else rows
+    for row in shown:
         flag = "" if row["status"] == "ok" else f" {row['status']} {grid.mark(row['reason'])}"
         grid.rows.append(
             [
@@ -344,12 +349,13 @@ def _pairs(results: Row, suite: Row) -> Iterator[Grid]:
     how = "Newcombe for 0/1 metrics, else bootstrap"
     if suite["cluster"]:
         how = f"what sign flips {by_cluster(suite['cluster'], suite['clusters'])} do not reject"
-    family = [row for row in rows if row["p_holm"] is not None]
     which = "tests of this table" if len(family) == len(rows) else "tests of the named methods"
     holm = f"Holm: over the {len(family)} {which}" + "; categories are not tested" * bool(suite["groups"])
     grid.below = [
         f"Differences are fractions, with their 95% interval ({how}); several seeds "
-        f"count as their mean a question. {holm}.",
+        f"count as their mean a question. {holm}."
+        + f" {len(rows) - len(shown)} more tests, of other methods, are in results.csv."
+        * (len(rows) > len(shown)),
         *_least(family),
         *_sizes(results, [(suite["suite"], metric) for metric in suite["metrics"]]),
     ]
@@ -377,13 +383,32 @@ def _micro(results: Row) -> Iterator[Block]:
         f"Hand-built cases: {captions.SUGGESTIVE}. What was made of one template is not independent: intervals and "
         "tests go by template where a suite has several levels or names for one."
     )
-    for suite in suites:
+    alike = {suite["suite"]: told for suite in suites if (told := _alike(results, suite))}
+    for told in dict.fromkeys(alike.values()):
+        names = [f"{name} ({_cases(results, name)} cases)" for name, value in alike.items() if value == told]
+        tell = "they tell" if len(names) > 1 else "it tells"
+        yield Text(f"{', '.join(names)}: every method {told}; {tell} no method apart.")
+    for suite in (suite for suite in suites if suite["suite"] not in alike):
         yield Heading(f"Micro-test {suite['suite']}", 3)
         yield _family(results, suite)
+        yield from _pairs(results, suite)
         yield from categories(results, suite)
         flip_grid = _flips(results, suite)
         if flip_grid is not None:
             yield flip_grid
+
+
+def _alike(results: Row, suite: Row) -> str | None:
+    """What every method has on a suite that tells none apart. Deciding, by itself, is no score."""
+    rows = [r for r in results["rows"] if r["suite"] == suite["suite"] and whole(r) and r["metric"] != DECIDED]
+    if len({row["method"] for row in rows}) < 2 or any(row["status"] != "ok" or row["sides"] for row in rows):
+        return None
+    values = {row["value"] for row in rows}
+    return number(*values) if len(values) == 1 else None
+
+
+def _cases(results: Row, suite: str) -> int:
+    return max(int(line["cases"]) for line in results["families"] if line["suite"] == suite)
 
 
 def _family(results: Row, suite: Row) -> Grid:
@@ -401,6 +426,9 @@ def _family(results: Row, suite: Row) -> Grid:
         if conflicts:
             cells.insert(2, estimate(line["false_conflicts"]))
         grid.rows.append([line["label"], str(line["cases"]), str(line["levels"]), str(line["scored"]), *cells])
+    for label, floor in bounds.floors(results, suite["suite"]):
+        told = bounds.cells(floor, ["decided", "correct", *own], {})
+        grid.rows.append([label, *[NONE] * 3, *told[:2], *[NONE] * conflicts, *told[2:]])
     drop_empty(grid)
     grid.below = [_intervals(suite), "Decided: one of the two sides came back without the other. A tie is a miss."]
     return grid

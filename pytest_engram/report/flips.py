@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from statistics import median
 from typing import Any, NamedTuple
@@ -62,7 +62,9 @@ def _swept(log: Log) -> Iterator[tuple[Row, list[_Levels]]]:
             found: dict[tuple[str, int, int], dict[int, str]] = defaultdict(dict)
             drawn = {o.case: o.cluster or o.case for o in group if o.case is not None}
             for o in group:
-                if o.case is not None and o.backers is not None and o.winner is not None:
+                # In the mirror of a repeated update the belief is repeated: its levels lead to no flip.
+                turned = o.fields.get("mirrored") and o.fields.get("axis") == "repeats"
+                if o.case is not None and o.backers is not None and o.winner is not None and not turned:
                     found[o.case, o.seed, o.web or 0][o.backers] = o.winner
             if len({backers for winners in found.values() for backers in winners}) > 1:
                 sides = _sides({winner for winners in found.values() for winner in winners.values()})
@@ -82,6 +84,18 @@ def _sides(winners: set[str]) -> str | None:
     if winners & {"belief", "update"}:
         return None
     return "both or neither" if len(winners) > 1 else next(iter(winners), None)
+
+
+def sides(group: Iterable[Outcome]) -> str | None:
+    """What a method returned that never returned one side alone: "both", "neither" or "both or neither".
+
+    None where it did at some level, or where it need not: at every scored level one side is right.
+    """
+    asked = [outcome for outcome in group if outcome.status == "ok" and outcome.winner is not None]
+    right = {outcome.expected for outcome in asked if "correct" in outcome.metrics}
+    if not right or not right <= {"belief", "update"}:
+        return None
+    return _sides({str(outcome.winner) for outcome in asked})
 
 
 def flips(log: Log) -> dict[str, list[Row]]:
@@ -214,6 +228,7 @@ def families(log: Log, rows: Sequence[Row]) -> list[Row]:
                     "scored": parts["correct"]["n"] if parts["correct"] else 0,
                     **{name: _part(part) for name, part in parts.items()},
                     "false_conflicts": _false_conflicts(group, parts["correct"]),
+                    "sides": parts["correct"]["sides"] if parts["correct"] else None,
                     "status": told["status"] if told else "not run",
                     "reason": told["reason"] if told else "nothing of this suite is scored",
                 }

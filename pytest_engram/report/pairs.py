@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05  # below it, an adjusted p is significant
 BASELINES = ("bm25", "dense")
-GRADED = "gradual_override"
+TIDE, COUNT = "tide", "count"  # newest wins; the most often named wins
+GRADED, IMPLIED = "gradual_override", "gradual_implied"
+SOURCE = "factconsolidation"
 
 
 class Shared(NamedTuple):
@@ -39,6 +42,9 @@ def recency_of(log: Log, method: str) -> str | None:
 def paired(log: Log) -> list[dict[str, Any]]:
     """Every method against the anchors, and each experiment against Tide and its own recency ablation.
 
+    Where facts back a side, each experiment is compared with Count as well, and where facts are contradicted, Loom's
+    recency ablation with Tide, which it should be.
+
     Two methods are compared once, whatever is named, and on all questions: not by category, and with disputed keys as
     they were published. Holm's adjustment is over the tests of a suite that the run is about: those of a named method.
     The others have no adjusted p.
@@ -54,7 +60,7 @@ def paired(log: Log) -> list[dict[str, Any]]:
         ]
         family = [row for row in tests if named.intersection((row["method"], row["baseline"]))]
         for row, p_holm in zip(family, stats.holm([row["p"] for row in family]), strict=True):
-            row["p_holm"] = p_holm
+            row |= {"p_holm": p_holm, "first_step": smallest_at(row, ALPHA / len(family))}
         rows += tests
     return rows
 
@@ -82,10 +88,26 @@ def _wanted(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
         if pilot and (info["role"] != "anchor" or info["named"]):
             baselines += BASELINES
         if info["role"] == "experiment" and (pilot or (log.family(suite) == GRADED and metric == "correct")):
-            baselines += ["tide", recency_of(log, method) or ""]
+            baselines += [TIDE, recency_of(log, method) or ""]
+        if info["role"] == "experiment" and metric == "correct" and _is_backed(log, suite):
+            baselines.append(COUNT)
+        if method == recency_of(log, "loom") and settles(log, suite, metric):
+            baselines.append(TIDE)
         for baseline in baselines:
             if baseline in log.methods and baseline != method:
                 yield method, baseline
+
+
+def _is_backed(log: Log, suite: str) -> bool:
+    """Whether facts back one of two sides, so that the side that more of them name can be counted."""
+    return bool(log.suites[suite].get("frontier")) or bool({suite, log.family(suite)} & {GRADED, IMPLIED})
+
+
+def settles(log: Log, suite: str, metric: str) -> bool:
+    """Whether a metric tells how conflicts are settled: on official data `resolved@k`, and in gradual override."""
+    if log.kind(suite) == "micro":
+        return log.family(suite) == GRADED and metric == "correct"
+    return log.suites[suite].get("source") == SOURCE and metric.startswith("resolved@")
 
 
 def _row(log: Log, suite: str, metric: str, method: str, baseline: str) -> dict[str, Any] | None:
@@ -106,6 +128,7 @@ def _row(log: Log, suite: str, metric: str, method: str, baseline: str) -> dict[
         "metric": metric,
         **found,
         "p_holm": None,
+        "first_step": None,
         "status": status,
         "reason": reason,
     }
@@ -119,7 +142,8 @@ def compare(both: Shared, *, binary: bool) -> dict[str, Any]:
     Returns:
         n, difference, its 95% interval as low and high (Newcombe's for 0/1 values, else the bootstrap's; by cluster,
         what the test does not reject), p, test, the noun and the number of the clusters, how many questions are better
-        or worse, and the smallest difference that this test finds with 80% power.
+        or worse, and the smallest difference that this test finds with 80% power: where as many questions differ as
+        here, or where they spread as here.
     """
     a, b, clusters, cluster = both
     ours, theirs = a.tolist(), b.tolist()
@@ -154,14 +178,14 @@ def _smallest(both: Shared, *, binary: bool) -> float | None:
         error = stats.cluster_error(differences.tolist(), clusters) if count > 1 else 0.0
         return stats.smallest_cluster_difference(error, count)
     if binary:
-        return stats.smallest_difference(n)
+        return stats.smallest_difference(n, int((differences != 0).sum()))
     return stats.smallest_mean_difference(float(differences.std(ddof=1)), n) if n > 1 else None
 
 
 def smallest_at(row: dict[str, Any], level: float) -> float | None:
     """What the test of a row finds with 80% power at another level than 0.05; None: nothing."""
     if row["test"] == "mcnemar":
-        return stats.smallest_difference(row["n"], alpha=level)
+        return stats.smallest_difference(row["n"], row["better"] + row["worse"], alpha=level)
     if row["smallest_difference"] is None:
         return None
     if row["clusters"] is not None:  # the error of the differences stays; the quantiles change
@@ -201,19 +225,28 @@ def shared(log: Log, both: Sequence[tuple[str, Measured, Measured]]) -> Shared |
 
 
 def power(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The smallest difference that the tests of a suite, metric and n could have found; of several, the largest."""
-    sizes: dict[tuple[str, str, int, str | None, int | None], list[float | None]] = defaultdict(list)
+    """The smallest difference that the tests of a suite, metric and n could have found; of several, the largest.
+
+    Of tests that have an adjusted p, where there are any: those are the ones that answer something.
+    """
+    tests: dict[tuple[str, str, int, str | None, int | None], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        key = (row["suite"], row["metric"], row["n"], row["cluster"], row["clusters"])
-        sizes[key].append(row["smallest_difference"])
-    return [
-        {
-            "suite": suite,
-            "metric": metric,
-            "n": n,
-            "cluster": cluster,
-            "clusters": clusters,
-            "smallest_difference": None if None in found else max(value for value in found if value is not None),
-        }
-        for (suite, metric, n, cluster, clusters), found in sorted(sizes.items(), key=lambda item: item[0][2])
-    ]
+        tests[row["suite"], row["metric"], row["n"], row["cluster"], row["clusters"]].append(row)
+    found = []
+    for (suite, metric, n, cluster, clusters), those in sorted(tests.items(), key=lambda item: item[0][2]):
+        family = [row for row in those if row["p_holm"] is not None] or those
+        row = max(family, key=lambda row: math.inf if (size := row["smallest_difference"]) is None else size)
+        found.append(
+            {
+                "suite": suite,
+                "metric": metric,
+                "n": n,
+                "cluster": cluster,
+                "clusters": clusters,
+                "smallest_difference": row["smallest_difference"],
+                "discordance": (row["better"] + row["worse"]) / n if row["test"] == "mcnemar" else None,
+                "first_step": row["first_step"],
+                "tests": sum(one["suite"] == suite and one["p_holm"] is not None for one in rows) or None,
+            }
+        )
+    return found

@@ -77,6 +77,7 @@ def _groups(results: Row) -> Iterator[_Group]:
                 row
                 for row in results["rows"]
                 if whole(row) and (row["suite"], row["metric"]) == (suite["suite"], metric) and row["value"] is not None
+                if not row["sides"]  # what decides nothing has no number to rank by
             ]
             if all(0 <= bound <= 1 for row in rows for bound in (row["value"], *_bounds(row))):
                 shown = "SubEM" if metric == "subem" else metric

@@ -6,24 +6,20 @@ plotting library takes longer than all the rest of a small run's report.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pytest_engram.report.document import TITLES
+from pytest_engram.report.drawing import label, safe, sheet
 from pytest_engram.report.log import whole
-from pytest_engram.report.plots import INK, PAPER, ROLE_COLOURS
+from pytest_engram.report.plots import ROLE_COLOURS
 from pytest_engram.report.wording import plain
 
 Row = dict[str, Any]
 
-_DARK_INK, _DARK_PAPER = "#e6edf3", "#0d1117"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP, _FOOT = 330, 210, 52, 46, 46, 44  # pixels: of a panel, and of what is around it
 _REMARK = "up and to the left is better; bars: 95% interval, or range over seeds"
-_SIGN = 5.7  # pixels of a character of a label, at 10.5 pixels
-# Where a label may stand: from the point, to the right or to the left; the nearest that is free is taken.
-_PLACES = [(side, shift) for shift in (0, -12, 12, -24, 24, -36, 36, -48, 48, -60, 60) for side in (1, -1)]
 
 
 class Point(NamedTuple):
@@ -55,20 +51,20 @@ def costs(results: Row) -> str:
     """SVG: a row of two panels for each pilot suite, by its first metric."""
     rows = [found for suite in results["suites"] if (found := _suite(results, suite)) is not None]
     if not rows:
-        return _svg(
+        return sheet(
             520, 60, ['<text x="260" y="34" text-anchor="middle">No costs of a pilot suite in this run.</text>']
         )
     parts: list[str] = []
     top = 0.0
     for title, panels in rows:
-        parts.append(f'<text x="12" y="{top + 24:g}" class="title">{_safe(title)}</text>')
+        parts.append(f'<text x="12" y="{top + 24:g}" class="title">{safe(title)}</text>')
         for at, (points, axis, name) in enumerate(panels):
             left = _LEFT + at * (_WIDTH + _GAP)
             parts.append(f'<g transform="translate({left} {top + _TOP:g})">')
             parts += _panel(points, axis, name, first=at == 0)
             parts.append("</g>")
         top += _TOP + _HEIGHT + _FOOT
-    return _svg(_LEFT + 2 * _WIDTH + _GAP + 14, top + 4, parts)
+    return sheet(_LEFT + 2 * _WIDTH + _GAP + 14, top + 4, parts)
 
 
 def _suite(results: Row, suite: Row) -> tuple[str, list[tuple[list[Point], Axis, str]]] | None:
@@ -163,51 +159,4 @@ def _panel(points: Sequence[Point], axis: Axis, name: str, *, first: bool) -> It
     for point, (x, y) in zip(points, dots, strict=True):
         fill = f'fill="{point.colour}"' if point.sound else 'class="paper"'
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {fill} stroke="{point.colour}" stroke-width="1.2"/>'
-        yield from _label(point.label, x, y, taken)
-
-
-def _label(text: str, x: float, y: float, taken: list[tuple[float, float, float, float]]) -> Iterator[str]:
-    """A label where it covers nothing, with a line to its point where it is not beside it."""
-    width = _SIGN * len(text)
-
-    def box(side: int, shift: int) -> tuple[float, float, float, float]:
-        start = x + 8 if side > 0 else x - 8 - width
-        return start, y + shift - 6, start + width, y + shift + 6
-
-    def cost(place: tuple[int, int]) -> float:
-        left, top, right, bottom = box(*place)
-        outside = max(0.0, -left) + max(0.0, right - _WIDTH - 12) + max(0.0, -top) + max(0.0, bottom - _HEIGHT)
-        over = sum(
-            max(0.0, min(right, x1) - max(left, x0)) * max(0.0, min(bottom, y1) - max(top, y0))
-            for x0, y0, x1, y1 in taken
-        )
-        return 20 * outside + over
-
-    side, shift = min(_PLACES, key=cost)  # of several alike, the first, which is the nearest
-    taken.append(box(side, shift))
-    start = x + 8 * side
-    if shift:
-        yield f'<path d="M{x:.1f} {y:.1f}L{start - 1.5 * side:.1f} {y + shift:.1f}" class="leader"/>'
-    anchor = "start" if side > 0 else "end"
-    yield f'<text x="{start:.1f}" y="{y + shift + 3.6:.1f}" text-anchor="{anchor}" class="label">{_safe(text)}</text>'
-
-
-def _safe(text: str) -> str:
-    return html.escape(plain(text), quote=False)
-
-
-def _svg(width: float, height: float, parts: Sequence[str]) -> str:
-    style = (
-        f"text{{fill:{INK};font:11px 'DejaVu Sans',Verdana,sans-serif}}"
-        ".title{font-weight:bold;font-size:13px}.label{font-size:10.5px}.tick{font-size:10px}"
-        ".name{font-size:10.5px;opacity:.8}"
-        f".grid{{stroke:{INK};opacity:.12;stroke-width:.8}}.axis{{stroke:{INK};stroke-width:.8}}"
-        f".leader{{stroke:{INK};opacity:.45;stroke-width:.7;fill:none}}.bar{{opacity:.4;stroke-width:1.4}}"
-        f".paper{{fill:{PAPER}}}"
-        f"@media (prefers-color-scheme: dark){{text{{fill:{_DARK_INK}}}.grid,.axis,.leader{{stroke:{_DARK_INK}}}"
-        f".paper{{fill:{_DARK_PAPER}}}}}"
-    )
-    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
-    sheet = f'<rect width="{width:g}" height="{height:g}" class="paper"/>'
-    body = "\n".join([f"<style>{style}</style>", sheet, *parts])
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n{body}\n</svg>\n'
+        yield from label(point.label, x, y, taken, (_WIDTH, _HEIGHT))

@@ -7,15 +7,17 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pytest_engram.report import captions
+from pytest_engram.report import captions, frontier_table
 from pytest_engram.report.blocks import Grid, drop_empty
 from pytest_engram.report.document import categories, clustered, judges, shown_costs
+from pytest_engram.report.gated import gates
 from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import GRADED
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.report.wording import (
     NONE,
     all_undecided,
+    always,
     difference,
     flip_points,
     milliseconds,
@@ -57,7 +59,7 @@ def render(results: Row, width: int, colour: bool) -> str:
     page.not_run(nothing)
     for line in [*clustered(results), *_disputed(results)]:
         page.text(line, "dim")
-    for grid in (*_categories(results), *_judges(results)):
+    for grid in (*gates(results), *frontier_table.summaries(results), *_categories(results), *_judges(results)):
         page.heading(grid.title)
         page.table(grid, keep=1)
         page.reasons(grid)
@@ -234,7 +236,9 @@ def _differences(results: Row) -> Grid:
 def _micro(results: Row) -> tuple[Grid, dict[str, list[str]]]:
     nothing: dict[str, list[str]] = {}
     lines = {(line["suite"], line["method"]): line for line in results["families"]}
+    floors = {row["suite"]: number(row["value"]) for row in results["floors"] if row["metric"] == "correct"}
     grid = Grid("", "", ["micro-test", "cases", *(method["label"] for method in results["methods"])])
+    grid.headers += [f"{results['manifest']['k']} random"] * bool(floors)
     for suite in results["suites"]:
         if suite["kind"] != "micro":
             continue
@@ -249,7 +253,9 @@ def _micro(results: Row) -> tuple[Grid, dict[str, list[str]]]:
                 shown.append(f"{line['status']} {grid.mark(line['reason'])}" if line["status"] != "ok" else NONE)
             else:
                 flag = "" if line["status"] == "ok" else f" {line['status']} {grid.mark(line['reason'])}"
-                shown.append(number(line["correct"]["value"]) + flag)
+                told = always(line["sides"]) if line["sides"] else number(line["correct"]["value"])
+                shown.append(told + flag)
+        shown += [floors.get(suite["suite"], NONE)] * bool(floors)
         grid.rows.append([suite["suite"], str(max(line["cases"] for line in mine)), *shown])
     return grid, nothing
 

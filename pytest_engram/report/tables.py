@@ -12,9 +12,9 @@ from typing import Any
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
 
-from pytest_engram.report.blocks import Block, Grid, Heading, Items, Text
+from pytest_engram.report.blocks import Block, Grid, Heading, Items, Plot, Text
 from pytest_engram.report.document import document
-from pytest_engram.report.wording import plain
+from pytest_engram.report.wording import always, plain
 
 Row = dict[str, Any]
 
@@ -41,10 +41,22 @@ _NUMBERS = {  # table: what of each of its rows is a number
         "errors",
         "retries",
     ),
+    "gates": ("threshold", "value", "difference", "low", "high", "p", "p_holm", "n", "passed"),
     "states": ("new", "old", "both", "neither", "n"),
+    "frontier": (
+        "followed",
+        "followed_low",
+        "followed_high",
+        "followed_n",
+        "resisted",
+        "resisted_low",
+        "resisted_high",
+        "resisted_n",
+    ),
     "floors": ("value",),
+    "strategies": ("value",),
     "ceilings": ("value", "low", "high", "n"),
-    "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "n"),
+    "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "first_step", "n"),
     "flips": ("flip_point", "monotone"),
     "flip_summary": ("median", "low", "high", "held", "unseen", "most", "n"),
     "flip_trend": (
@@ -65,7 +77,7 @@ _NUMBERS = {  # table: what of each of its rows is a number
     "published": ("value",),
     "judges": ("wrong_accepted", "low", "high", "n", "right_rejected", "right_low", "right_high", "right_n"),
 }
-_OF = {"judges": "kind", "states": "hop"}  # what stands in the column `of`
+_OF = {"judges": "kind", "states": "hop", "strategies": "strategy"}  # what stands in the column `of`
 _CORRECTED = ("corrected", "corrected_low", "corrected_high")  # of a row that a judge's verdicts are behind
 
 
@@ -83,8 +95,11 @@ def to_csv(results: Row) -> str:
         for row in results[table]:
             own = {"table": table, "label": row.get("label", row.get("system", row.get("judge", "")))}
             own |= {"of": row[_OF[table]]} if table in _OF else {}
+            if table == "frontier":
+                own |= {"group": row["kind"] or "", "of": f"{row['axis']} = {row['count']}"}
             what = [own.get(name, row.get(name, "")) for name in (*_TIDY, *_PART)]
             status = row.get("status") or {"published": "copied"}.get(table, "ok")
+            status = always(row["sides"]) if table == "rows" and row["sides"] else status
             rest = [row.get("interval") or "", row.get("test", ""), status, row.get("reason") or row.get("source", "")]
             for name in statistics:
                 value = row[name]
@@ -113,6 +128,8 @@ def _markdown(block: Block) -> Iterator[str]:
         yield f"{'#' * block.level} {escape_markdown(block.text)}\n"
     elif isinstance(block, Text):
         yield f"{_paragraph(block.text)}\n"
+    elif isinstance(block, Plot):
+        yield f"![{escape_markdown(block.alt)}]({block.file})\n"
     elif isinstance(block, Items):
         yield from (f"- **{escape_markdown(head)}** {escape_markdown(text)}" for head, text in block.items)
         yield ""
@@ -144,6 +161,8 @@ def _latex(block: Block) -> Iterator[str]:
         yield f"\\{_LATEX_HEADINGS[block.level]}{{{escape_latex(block.text)}}}\n"
     elif isinstance(block, Text):
         yield f"{escape_latex(block.text)}\n"
+    elif isinstance(block, Plot):
+        return  # LaTeX reads no SVG
     elif isinstance(block, Items):
         items = [f"  \\item \\textbf{{{escape_latex(head)}}} {escape_latex(text)}" for head, text in block.items]
         yield "\n".join(["\\begin{itemize}", *items, "\\end{itemize}\n"])

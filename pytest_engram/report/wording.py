@@ -72,6 +72,32 @@ def drawn(row: Mapping[str, Any]) -> str:
     return f"{row['n']} in {row['clusters']} {row['cluster']}{'s' * (row['clusters'] != 1)}"
 
 
+def findable(row: Mapping[str, Any]) -> str:
+    """A row of `power`: `0.161 (n = 100, of which 0.310 differ), 0.204 at Holm's first step of 12 tests`."""
+    told = f"{number(row['smallest_difference'])} (n = {drawn(row)}{_of_which(row)})"
+    if (row["tests"] or 1) == 1:
+        return told
+    return f"{told}, {number(row['first_step'])} at Holm's first step of {row['tests']} tests"
+
+
+def _of_which(row: Mapping[str, Any]) -> str:
+    share, size = row["discordance"], row["smallest_difference"]
+    if share is None or size is None:
+        return ""
+    told = f"{number(share)} differ" if size <= share else f"more must differ than {number(share)}"
+    return f", of which {told}"
+
+
+def where_seen(row: Mapping[str, Any], size: float) -> str:
+    """For which truth a McNemar test finds a difference of this size; nothing of another test."""
+    if row["test"] != "mcnemar":
+        return ""
+    differ = row["better"] + row["worse"]
+    if size <= differ / row["n"]:
+        return f", where {differ} of {row['n']} questions differ, as here"
+    return f", where more questions differ than the {differ} of {row['n']} here, and all point one way"
+
+
 _TESTS = {"mcnemar": "exact McNemar", "paired bootstrap": "paired bootstrap", "sign flips": "sign flips"}
 
 
@@ -109,6 +135,11 @@ _SIDES = {
     "neither": "returned neither side at any level",
     "both or neither": "returned both sides or neither at every level",
 }
+
+
+def always(sides: str) -> str:
+    """Of a method that never returned one side alone, where one of them is right."""
+    return f"{sides}, always"
 
 
 def undecided(row: Mapping[str, Any]) -> str:

@@ -60,8 +60,9 @@ def merge(parts: Sequence[Run]) -> Merged:
     """
     first = parts[0]
     for part in parts:
-        if (told := part.manifest.get("log_sha256")) and told != runfolder.sha256((part.folder / LOG).read_bytes()):
-            raise Refused(f"{part.folder / LOG} was changed after the run: its sha256 is not the manifest's")
+        log, told = runfolder.find(part.folder, LOG), part.manifest.get("log_sha256")
+        if told and (log is None or told != runfolder.sha256_of(log)):
+            raise Refused(f"{log or part.folder / LOG} was changed after the run: its sha256 is not the manifest's")
         _check(first, part)
     suites: dict[str, Any] = {}
     for part in parts:
@@ -90,7 +91,7 @@ def merge(parts: Sequence[Run]) -> Merged:
     outcomes = list(runlog.canonical((outcome for outcome, _ in by_key.values()), suites))
     planned = _seeds(first.manifest) * sum(info["n"] for info in suites.values())
     manifest = {
-        **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256")},
+        **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256") and key != "gates"},
         **_asked(parts),
         "created": max(str(part.manifest.get("created")) for part in parts),
         "duration_s": round(sum(part.manifest.get("duration_s") or 0.0 for part in parts), 3),
@@ -99,7 +100,7 @@ def merge(parts: Sequence[Run]) -> Merged:
         "planned": planned,
         "ran": len(outcomes),
         "complete": len(outcomes) == planned,
-        "parts": [{key: part.manifest.get(key) for key in _OF_A_PART} for part in parts],
+        "parts": [_part(run.manifest) for run in parts],
     }
     texts: dict[str, dict[str, str]] = {}
     for part in parts:
@@ -114,6 +115,12 @@ def _asked(parts: Sequence[Run]) -> dict[str, Any]:
     """Reader and judge of the whole, where there are any."""
     told = {name: [one for part in parts if isinstance(one := part.manifest.get(name), dict)] for name in _ASKED}
     return {name: asked.together(found) for name, found in told.items() if found}
+
+
+def _part(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What is a part's own; its gates judged it alone, and say nothing of the whole."""
+    found = {key: manifest.get(key) for key in _OF_A_PART}
+    return found | ({"gates": manifest["gates"]} if manifest.get("gates") else {})
 
 
 def _timeless(outcome: Outcome) -> Outcome:

@@ -65,17 +65,17 @@ def _sources(run: Run) -> Iterator[Finding]:
     """The log and the excerpts have the hashes that the manifest holds."""
     hashed = ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256"), (runfolder.KNOWN, "known_sha256"))
     for name, key in hashed:
-        path, told = run.folder / name, run.manifest.get(key)
-        if name == runfolder.KNOWN and told is None and not path.is_file():
+        path, told = runfolder.find(run.folder, name), run.manifest.get(key)
+        if name == runfolder.KNOWN and told is None and path is None:
             continue  # there was no judge
         if told is None:
             yield Finding("unchecked", name, f"the manifest has no {key}")
-        elif not path.is_file():
+        elif path is None:
             yield Finding("differs", name, "missing")
-        elif runfolder.sha256(path.read_bytes()) != told:
-            yield Finding("differs", name, f"its sha256 is not the manifest's {key}: it was changed after the run")
+        elif runfolder.sha256_of(path) != told:
+            yield Finding("differs", path.name, f"its sha256 is not the manifest's {key}: it was changed after the run")
         else:
-            yield Finding("agrees", name, "sha256 as in the manifest")
+            yield Finding("agrees", path.name, "sha256 as in the manifest")
 
 
 def _items(run: Run) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """The folder of a run: log, manifest and excerpts are what it is; tables, plots and page are computed from them.
 
+`engram pack` leaves all of these but the manifest compressed. Either form is read, and a folder has one of them.
 Who wants the whole folder, with all that people read, calls `pytest_engram.report.write_run`.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 
 from pytest_engram.runs import known as runknown
 from pytest_engram.runs import log as runlog
+from pytest_engram.runs import packed
 from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 
@@ -22,7 +25,8 @@ LOG = "items.jsonl"
 MANIFEST = "manifest.json"
 TEXTS = "texts.json"
 KNOWN = "known_answers.jsonl"  # only where there was a judge
-SOURCES = (LOG, MANIFEST, TEXTS, KNOWN)
+PACKED = (LOG, TEXTS, KNOWN)  # may stand compressed
+SOURCES = (LOG, MANIFEST, TEXTS, KNOWN, *(name + packed.ENDING for name in PACKED))
 
 
 class RunError(Exception):
@@ -52,18 +56,19 @@ def read(place: Path, *, killed: bool = False) -> Run:
     """The run in a report folder.
 
     Args:
-        place: the folder, or the `items.jsonl` in it.
+        place: the folder, or the `items.jsonl` or `items.jsonl.gz` in it.
         killed: whether a run without a manifest will do, as a killed one leaves it.
 
     Raises:
-        RunError: there is none.
+        RunError: there is none, or a file of it stands there twice, or is damaged.
         runlog.LogError: its log is damaged.
     """
     from pytest_engram.runs import schema as runschema  # only now: pydantic, which writing does without
 
     folder = place if place.is_dir() else place.parent
-    log = folder / LOG if place.is_dir() else place
-    if not log.is_file():
+    log = find(folder, LOG)  # of a log that is given, too: its folder must not hold another form of it
+    log = log if place.is_dir() else place
+    if log is None or not log.is_file():
         raise RunError(f"{place}: no run here; give a report folder, or the {LOG} in it")
     outcomes = runlog.read(log)
     if not outcomes:
@@ -74,22 +79,57 @@ def read(place: Path, *, killed: bool = False) -> Run:
         manifest = {"k": outcomes[0].k, "ran": len(outcomes), "complete": False}
     else:
         raise RunError(f"{folder / MANIFEST} is missing: the run was killed, or only a part of it was copied")
-    texts = _read(folder / TEXTS, runschema.check_texts) if (folder / TEXTS).is_file() else {}
-    return Run(folder, outcomes, manifest, texts, _read_known(folder / KNOWN))
+    excerpts, known = find(folder, TEXTS), find(folder, KNOWN)
+    texts = _read(excerpts, runschema.check_texts) if excerpts else {}
+    return Run(folder, outcomes, manifest, texts, _read_known(known) if known else [])
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """Where a file of a run stands, compressed or not; None where it does not.
+
+    Raises:
+        RunError: it stands there in both forms, and nothing tells which of them is the run's.
+    """
+    both = [path for path in (folder / name, folder / (name + packed.ENDING)) if path.is_file()]
+    if len(both) > 1:
+        raise RunError(f"{folder}: both {name} and {both[1].name} are here; remove the one that is not this run's")
+    return both[0] if both else None
+
+
+def sha256_of(path: Path) -> str:
+    """In hex, of what a file of the run holds; of a compressed one, uncompressed: what the manifest tells.
+
+    Raises:
+        RunError: it is damaged.
+    """
+    try:
+        return packed.sha256(path)
+    except packed.Damaged as error:
+        raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
+
+
+def copy(folder: Path, to: Path) -> None:
+    """Put what a run is into another folder, each file in the form it has; what stands there is left."""
+    for name in (MANIFEST, *PACKED):
+        path = find(folder, name)
+        if path and not find(to, name):
+            shutil.copyfile(path, to / path.name)
 
 
 def _read_known(path: Path) -> list[KnownAnswer]:
-    if not path.is_file():
-        return []
     try:
-        return runknown.read(path.read_bytes().decode("utf-8"))
+        with packed.opened(path) as stream:
+            return runknown.read(stream.read().decode("utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
 
 
 def _read(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        with packed.opened(path) as stream:
+            found = json.loads(stream.read())
+    except packed.Damaged as error:
+        raise RunError(f"{path}: {error}; restore it, or repeat the run") from None
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: not JSON ({error}); restore it, or repeat the run") from None
     if not isinstance(found, dict):
@@ -126,6 +166,8 @@ def write(
         _replace(folder / KNOWN, answers)
     else:
         (folder / KNOWN).unlink(missing_ok=True)
+    for name in PACKED:  # of a run that was packed here before
+        (folder / (name + packed.ENDING)).unlink(missing_ok=True)
     return whole
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pytest_engram.runs import packed
 from pytest_engram.runs.outcome import Outcome
 
 
@@ -14,25 +15,29 @@ class LogError(Exception):
 
 
 def read(path: Path) -> list[Outcome]:
-    """All outcomes of a log, in the order of its lines.
+    """All outcomes of a log, plain or compressed (`.gz`), in the order of its lines.
 
     Raises:
-        LogError: a line is no JSON object, or lacks a field, or a field is not what it should be. A last line cut
-            short by a kill is left out.
+        LogError: a line is no JSON object, or lacks a field, or a field is not what it should be; or the compressed
+            file is damaged. A last line cut short by a kill is left out.
     """
     from pytest_engram.runs import schema as runschema  # only now: pydantic, which writing a log does without
 
     outcomes: list[Outcome] = []
-    lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            outcomes.append(runschema.outcome(json.loads(line)))
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):  # no newline behind it: the process was killed while it wrote
-                break
-            raise LogError(f"{path}:{number}: not a line of a run log ({error}); the run must be repeated") from None
+    try:
+        with packed.opened(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                try:
+                    outcomes.append(runschema.outcome(json.loads(line)))
+                except (ValueError, RecursionError) as error:
+                    if not line.endswith(b"\n"):  # the last one: the process was killed while it wrote
+                        break
+                    told = f"not a line of a run log ({error}); the run must be repeated"
+                    raise LogError(f"{path}:{number}: {told}") from None
+    except packed.Damaged as error:
+        raise LogError(f"{path}: {error}; restore it, or repeat the run") from None
     return outcomes
 
 

@@ -109,7 +109,7 @@ def _given(value: Any) -> bool:
 
 READ = frozenset({"subem", "f1", "judged"})  # the shipped metrics of an answer
 # Metrics that are 0 or 1 on each question, without their depth.
-BINARY = frozenset({"recall_any", "recall_all", "answer", "resolved", "subem", "correct"})
+BINARY = frozenset({"recall_any", "recall_all", "answer", "resolved", "subem", "correct", "followed", "resisted"})
 
 # Of a fact that a question needs: whether its valid version came back, whether a superseded one did, and what that is.
 NEW, OLD, BOTH, NEITHER = "new", "old", "both", "neither"

@@ -13,6 +13,7 @@ from pytest_engram.runs.outcome import BINARY, Outcome
 
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Value = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _Known(BaseModel):
@@ -41,6 +42,11 @@ class _KeyErrors(_Known):
     source: str | None = None
 
 
+class _Constant(_Known):
+    answer: str
+    metrics: dict[str, float]
+
+
 class _Suite(_Known):
     kind: Literal["pilot", "micro"] | None = None
     family: str | None = None
@@ -57,6 +63,8 @@ class _Suite(_Known):
     pooled: dict[str, list[str]] = {}
     key_errors: _KeyErrors | None = None
     floor: dict[str, float] = {}
+    ceiling: dict[str, float] = {}
+    constant: _Constant | None = None
 
 
 class _Encoder(_Known):
@@ -88,6 +96,26 @@ class _Judge(_Known):
     prompts: dict[str, _JudgePrompt] = {}
 
 
+class _Gate(_Known):
+    gate: str
+    name: str
+    suite: str | None
+    metric: str | None
+    method: str | None
+    label: str | None
+    threshold: Value | None
+    value: Value | None
+    n: Count | None
+    difference: Value | None
+    low: Value | None
+    high: Value | None
+    p: Value | None
+    p_holm: Value | None
+    tests: Count | None
+    passed: bool | None
+    reason: str
+
+
 class _Git(_Known):
     commit: str
     changed: bool
@@ -106,6 +134,7 @@ class _Manifest(_Known):
     budget: Annotated[int, Field(ge=1)] | None = None
     tokenizer: _Tokenizer | None = None
     reader: _Reader | None = None
+    gates: list[_Gate] = []
     judge: _Judge | str | None = None  # the first versions told its name alone
     git: _Git | None = None
     planned: Count = 0

@@ -140,6 +140,12 @@ def test_a_pilot_question_is_found_by_id_and_by_text_under_another_id(learnt: ob
         check_training("cheat", [{"id": "other", "text": "Where was Ada born?"}, learnt], PILOT)
 
 
+def test_a_near_copy_is_found_of_a_committed_question_whose_suite_is_loaded() -> None:
+    committed = Scored("fc_mh_6k", "mh_6k_no3", fingerprint(WROTE))  # by its fingerprint alone
+    with pytest.raises(Violation, match="nearly the text of fc_mh_6k:mh_6k_no3"):
+        check_training("cheat", ["Please: who wrote Our Mutual Friend?"], [committed, *PILOT])
+
+
 def test_training_on_other_questions_passes() -> None:
     check_training("honest", [{"id": "a", "text": "Who wrote Emma?"}, "Where is Pisa?"], PILOT)
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import itertools
 from math import comb
+from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
 import pytest
+import yaml
+from both import METRICS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.judging.chance import expected, resolved
+from pytest_engram.basics.registry import Registry
+from pytest_engram.judging.chance import expected, floors, resolved, sided
 from pytest_engram.judging.metrics import ndcg_any, recall_all, recall_any
+from pytest_engram.suites import SOURCES, loading
 from pytest_engram.suites.base import Hop, Version
+from pytest_engram.suites.microtests.winners import correct, outcome
 
 MEASURES = {"recall_any": recall_any, "answer": recall_any, "recall_all": recall_all, "ndcg_any": ndcg_any}
 
@@ -88,3 +95,73 @@ def test_resolved_is_the_mean_over_every_draw(drawn: tuple[int, list[tuple[set[i
 )
 def test_resolved_by_the_hypergeometric_formula(hops: list[tuple[set[int], set[int]]], value: float) -> None:
     assert resolved([hop(*each) for each in hops], 455, 10) == pytest.approx(value, rel=1e-12)
+
+
+class Two(NamedTuple):
+    """Two sides, by the ids of their statements, and what else must not be dropped."""
+
+    expected: str | None
+    belief: tuple[str, ...]
+    update: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+
+@given(
+    st.sampled_from(["belief", "update", "both", "either"]),
+    st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(0, 2), st.integers(0, 4), st.integers(1, 9)),
+)
+def test_a_side_among_random_entries_is_the_mean_over_every_draw(
+    wanted: str, sizes: tuple[int, int, int, int, int]
+) -> None:
+    """As the judge of micro-tests decides, on each set of k entries that may come back."""
+    belief, update, also, others, k = sizes
+    names = [f"e{number}" for number in range(belief + update + also + others)]
+    two = Two(
+        wanted,
+        tuple(names[:belief]),
+        tuple(names[belief : belief + update]),
+        tuple(names[belief + update : belief + update + also]),
+    )
+    draws = list(itertools.combinations(names, min(k, len(names))))
+    hits = 0
+    for draw in draws:
+        winner = outcome(bool(set(draw) & set(two.belief)), bool(set(draw) & set(two.update)))
+        hits += correct(wanted, winner) and not (wanted == "both" and set(two.also) - set(draw))  # type: ignore[arg-type]
+    assert sided(two, len(names), k) == pytest.approx(hits / len(draws))
+
+
+def test_a_side_by_the_hypergeometric_formula() -> None:
+    # One statement of each side among 40 entries: C(38, 9) / C(40, 10) = 10 * 30 / (40 * 39).
+    assert sided(Two("update", ("a",), ("b",)), 40, 10) == pytest.approx(10 * 30 / (40 * 39))
+    # The belief stated twice, the update once: the update in, both others out.
+    assert sided(Two("update", ("a", "c"), ("b",)), 40, 10) == pytest.approx(comb(37, 9) / comb(40, 10))
+    assert sided(Two("either", ("a",), ("b",)), 40, 10) == pytest.approx(1 - comb(38, 10) / comb(40, 10))
+    assert sided(Two("both", ("a",), ("b",)), 40, 10) == pytest.approx(10 * 9 / (40 * 39))
+    assert sided(Two(None, ("a",), ("b",)), 40, 10) is None  # nobody is right, and the level is not scored
+
+
+def test_a_suite_of_cases_has_the_mean_over_its_scored_levels(tmp_path: Path) -> None:
+    filler = [f"Neighbour {number} grows tulips number {number}." for number in range(20)]
+    data = {
+        "engram": "micro",
+        "name": "mine",
+        "family": "mine",
+        "rule": "majority-support",
+        "background": filler,
+        "sweep": {"web": [0, 1], "backers": [0, 1]},
+        "cases": [
+            {
+                "name": "tea",
+                "belief": "Ann drinks tea.",
+                "web": ["Ann bought a teapot."],
+                "update": "Ann drinks coffee.",
+                "backers": ["Ann bought a mill."],
+                "query": "What does Ann drink?",
+            }
+        ],
+    }
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    one = loading.load(path, None, sources=Registry("data source", SOURCES), metrics=METRICS)
+    # Unscored: 0 against 0 and 1 against 1. Scored: one fact on one side, so 20 + 2 + 1 entries each.
+    assert floors(one.suite, one.key, 10) == {"correct": pytest.approx(10 * 13 / (23 * 22))}

@@ -315,7 +315,7 @@ CASE = """\
         update: Mara lives in Porto.
         backers: [There is a gym card.]
         also: [Mara lives in Faro.]
-        query: Where does Mara?
+        query: Mara?
         sweep: {web: [0, 2], backers: [0, 1]}
 """
 
@@ -325,28 +325,36 @@ def asked_all(suite: micro.Micro, make: type, bench: Any = None) -> list[Outcome
     return [*lines, *(suite.line(q, status="error", reason="boom") for q in suite.questions)]
 
 
+def towns(suite: micro.Micro) -> list[str]:
+    """Mara's towns, in the order in which the first level states them, which is that of all levels."""
+    texts = [entry.text for entry in suite.haystack(suite.questions[0].haystack)]
+    return [text.removesuffix(".").split()[-1] for text in texts if text.startswith("Mara lives")]
+
+
 def test_cases(tmp_path: Path) -> None:
     read = partial(micro.load, tmp_path, CASE.replace("RULE", "rule: majority-support"))
-    made = same_again(read, asked_all(read(), micro.DropsOlder))[:4]
-    # Of 0 and 2 facts for the belief against 0 and 1 for the update: even, update, belief, belief. Faro came last, and
-    # it alone is returned: neither side.
-    told = [(item.web, item.backers, item.expected, item.winner, item.hit, item.metrics) for item in made]
-    assert told == [
-        (0, 0, None, "neither", None, {}),
-        (0, 1, "update", "neither", False, {"correct": 0.0}),
-        (2, 0, "belief", "neither", False, {"correct": 0.0}),
-        (2, 1, "belief", "neither", False, {"correct": 0.0}),
-    ]
-    assert [item.fields for item in made] == [{"axis": "backers", "also_lost": 0}] * 4
-    older = same_again(read, asked_all(read(), micro.DropsNewer))[:4]
-    assert [(item.winner, item.hit) for item in older] == [
-        ("belief", None),
-        ("belief", False),
-        ("belief", True),
-        ("belief", True),
-    ]
-    # Thirty of the background stand before the belief.
-    assert [item.gold_ids for item in older] == [["e031"], [], ["e031"], ["e031"]]
+    order = towns(read())
+    assert order.index("Lisbon") < order.index("Porto")
+    side = {"Lisbon": "belief", "Porto": "update", "Faro": "neither"}
+    # Of 0 and 2 facts for the belief against 0 and 1 for the update: even, update, belief, belief.
+    expected = [None, "update", "belief", "belief"]
+    for memory, town in ((micro.DropsOlder, order[-1]), (micro.DropsNewer, order[0])):
+        made = same_again(read, asked_all(read(), memory))[:4]
+        winner = side[town]
+        assert [(item.web, item.backers, item.expected, item.winner) for item in made] == [
+            (web, backers, right, winner)
+            for (web, backers), right in zip([(0, 0), (0, 1), (2, 0), (2, 1)], expected, strict=True)
+        ]
+        assert [item.hit for item in made] == [right and right == winner for right in expected]
+        assert [item.metrics for item in made] == [
+            {} if right is None else {"correct": float(right == winner)} for right in expected
+        ]
+        assert [item.fields for item in made] == [{"axis": "backers", "also_lost": int(town != "Faro")}] * 4
+    # Of what should have come back, what did.
+    for item, right in zip(made, expected, strict=True):
+        texts = {entry.id: entry.text for entry in read().haystack(item.question_id)}
+        met = [f"Mara lives in {town}."] if right in (None, side[town]) else []
+        assert [texts[id_] for id_ in item.gold_ids] == met
 
 
 def test_sites(tmp_path: Path) -> None:
@@ -356,7 +364,8 @@ def test_sites(tmp_path: Path) -> None:
         assert "one_by_one" not in made.fields
     for made in same_again(read, asked_all(read(), ForgetsCalls))[:4]:
         assert (made.metrics, made.hit, made.winner) == ({"correct": 0.0}, False, "both")
-        assert made.fields["one_by_one"] == made.asked["one_by_one"] == made.ids[:1]  # Faro, which came last
+        # It knows what was written last, which is nothing about Mara.
+        assert made.fields["one_by_one"] == made.asked["one_by_one"] == []
     suite = read()
     with pytest.raises(BeyondTheLog):
         suite.judge(suite.questions[0], ["e001"])
@@ -389,13 +398,19 @@ def test_hub(tmp_path: Path) -> None:
     suite = read()
     question = suite.questions[0]
     values = [(10.0, 90.0), (50.0, 50.0), (90.0, 10.0)]
+    # What mutual neighbours would give is of the graph, not of the method: it decides nothing.
     lines = [
-        suite.line(question, asked={"hub": {"percentile_mutual": a, "percentile_plain": b, "in_lists": 4}})
+        suite.line(question, asked={"hub": {"percentile_method": a, "percentile_plain": b, "percentile_mutual": b - a}})
         for a, b in values
     ]
     made = same_again(read, lines)
     assert [(item.metrics["correct"], item.hit) for item in made] == [(1.0, True), (0.0, False), (0.0, False)]
-    assert made[0].fields == {"neighbours": 3, "percentile_mutual": 10.0, "percentile_plain": 90.0, "in_lists": 4}
+    assert made[0].fields == {
+        "neighbours": 3,
+        "percentile_method": 10.0,
+        "percentile_plain": 90.0,
+        "percentile_mutual": 80.0,
+    }
     (none,) = same_again(read, [suite.line(question, asked={"hub": None})])
     assert (none.metrics, none.missing) == ({"correct": None}, {"correct": "the method has no support()"})
     vectors = np.random.default_rng(1).normal(size=(61, 8))

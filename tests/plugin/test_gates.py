@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import runs
 
 from pytest_engram.plugin import gates
+from pytest_engram.plugin.options import Floor
 from pytest_engram.runs.folder import Run
 
 ALL_HITS = {f"q{i}": 1.0 for i in range(20)}
 
 
 def told(now: Run, earlier: Run) -> list[str]:
-    return gates.worse(earlier, ["loom"], now.outcomes, now.manifest)
+    return gates.failures(gates.decided([], earlier, ["loom"], now.outcomes, now.manifest))
 
 
 def asked(values: dict[str, float], **more: object) -> Run:
@@ -64,6 +66,69 @@ def test_a_number_that_was_lost_is_a_failure() -> None:
     broken = runs.by_hand([runs.outcome("q0", None, status="error", reason="on fire")], "main")
     (line,) = told(broken, asked(ALL_HITS))
     assert "tiny:answer@10: measured then, not now: later: 1 of 1 items" in line
+
+
+def decided(now: Run, *floors: Floor, earlier: Run | None = None) -> list[dict[str, Any]]:
+    return gates.decided(floors, earlier, ["loom"], now.outcomes, now.manifest)
+
+
+def test_what_a_floor_decided_has_its_numbers_whether_it_passed_or_failed() -> None:
+    now = asked({q: float(int(q[1:]) >= 5) for q in ALL_HITS})  # 15 of 20
+    floors = [Floor("tiny", "answer@10", 0.75), Floor("tiny", "answer@10", 0.8), Floor("tiny", "no", 0.1)]
+    passed, failed, unknown = decided(now, *floors)
+    assert passed == {
+        "gate": "fail-under",
+        "name": "--engram-fail-under tiny:answer@10=0.75",
+        "suite": "tiny",
+        "metric": "answer@10",
+        "method": "loom",
+        "label": "Loom",
+        "threshold": 0.75,
+        "value": 0.75,
+        "n": 20,
+        "difference": 0.0,
+        "low": None,
+        "high": None,
+        "p": None,
+        "p_holm": None,
+        "tests": None,
+        "passed": True,
+        "reason": "loom has 0.7500 (n=20)",
+    }
+    assert (failed["threshold"], failed["value"], failed["passed"]) == (0.8, 0.75, False)
+    assert failed["difference"] == pytest.approx(-0.05)
+    assert failed["reason"] == "loom has 0.7500 (n=20)"
+    assert (unknown["method"], unknown["value"], unknown["passed"]) == (None, None, False)
+    assert unknown["reason"] == "no such number in this run; its suites and metrics: tiny:answer@10"
+
+
+def test_what_a_comparison_decided_has_its_test_whether_it_passed_or_failed() -> None:
+    now = asked({q: float(int(q[1:]) >= 6) for q in ALL_HITS})
+    (failed,) = decided(now, earlier=asked(ALL_HITS))
+    assert (failed["gate"], failed["name"]) == ("fail-worse-than", "--engram-fail-worse-than main")
+    assert (failed["suite"], failed["metric"], failed["method"]) == ("tiny", "answer@10", "loom")
+    assert (failed["threshold"], failed["value"], failed["n"], failed["tests"]) == (1.0, 0.7, 20, 1)
+    assert failed["difference"] == pytest.approx(-0.3)
+    assert failed["p"] == failed["p_holm"] == 2 * 0.5**6
+    assert failed["low"] < -0.3 < failed["high"] < 0
+    assert failed["passed"] is False
+    (passed,) = decided(asked(ALL_HITS), earlier=now)
+    assert (passed["difference"], passed["passed"]) == (pytest.approx(0.3), True)
+    assert passed["reason"] == "1.0000, was 0.7000 (n=20, 0 worse, 6 better, p=0.031)"
+
+
+def test_what_only_this_run_measured_is_neither_passed_nor_failed() -> None:
+    earlier = runs.by_hand([runs.outcome(q, None, status="not run", reason="no data") for q in ALL_HITS], "main")
+    (row,) = decided(asked(ALL_HITS), earlier=earlier)
+    assert row["passed"] is None
+    assert row["reason"] == "not compared: earlier: no data"
+    assert told(asked(ALL_HITS), earlier) == []
+
+
+def test_a_comparison_that_can_not_be_made_is_a_row_without_numbers() -> None:
+    (row,) = decided(asked(ALL_HITS, k=5), earlier=asked(ALL_HITS))
+    assert (row["suite"], row["value"], row["passed"]) == (None, None, False)
+    assert row["reason"] == "can't be compared: k differs (10, 5)"
 
 
 def test_a_run_fails_where_it_is_worse_even_if_it_writes_over_the_earlier_one(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import runs
 
 from pytest_engram.plugin import gates
 from pytest_engram.plugin.options import Floor
-from pytest_engram.report.aggregate import aggregate
 from pytest_engram.runs.folder import Run
 
 
@@ -18,7 +17,11 @@ def run(errors: int, value: float = 1.0) -> Run:
 
 def told(now: Run, value: float) -> list[str]:
     floor = Floor("tiny", "answer@10", value)
-    return gates.failures([floor], None, ["loom"], aggregate(now.outcomes, now.manifest), now.outcomes)
+    return gates.failures(gates.decided([floor], None, ["loom"], now.outcomes, now.manifest))
+
+
+def worse(earlier: Run, now: Run) -> list[str]:
+    return gates.failures(gates.decided([], earlier, ["loom"], now.outcomes, now.manifest))
 
 
 def test_a_floor_is_not_passed_with_errors() -> None:
@@ -41,9 +44,8 @@ def test_a_floor_is_not_passed_where_the_money_ran_out() -> None:
 
 def test_being_no_worse_is_not_shown_with_errors() -> None:
     earlier = run(0)
-    assert gates.worse(earlier, ["loom"], earlier.outcomes, earlier.manifest) == []
-    now = run(2)
-    assert gates.worse(earlier, ["loom"], now.outcomes, earlier.manifest) == [
+    assert worse(earlier, earlier) == []
+    assert worse(earlier, run(2)) == [
         "--engram-fail-worse-than run: loom on tiny:answer@10: measured on 18 questions, not on all: "
         "later: 2 of 20 items ended in an error; the first: RateLimit: 429"
     ]

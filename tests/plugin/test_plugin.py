@@ -620,6 +620,8 @@ def test_junit_xml_has_the_outcomes_as_properties(project: pytest.Pytester) -> N
         (["--engram-method=first", "--engram-k=0"], "ERROR: --engram-k: 0 is too small*"),
         (["--engram-method=first", "--engram-reader=oracle"], "ERROR: --engram-reader: *oracle*"),
         (["--engram-method=first", "--engram-fail-under=x"], "ERROR: --engram-fail-under: 'x' is not SUITE:METRIC=*"),
+        (["--engram-method=first", "--engram-fail-under=a:b=nan"], "ERROR: --engram-fail-under: *': nan is no bound*"),
+        (["--engram-method=first", "--engram-fail-under=a:b=-inf"], "ERROR: --engram-fail-under: *: -inf is no bound*"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_exit_code_4(project: pytest.Pytester, arguments: list[str], told: str) -> None:

@@ -368,7 +368,8 @@ class TestShown:
             "talks: intervals and tests by conversation (8).",
             "talks, judged by category",
             "without the 10 wrong keys",
-            "with n = 120 in 8 conversations, a paired test",
+            "with 80% power a paired test finds a difference of",
+            "(n = 120 in 8 conversations)",
             "Right answers alone are given 0.936 by it.",
         ):
             assert told in page

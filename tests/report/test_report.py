@@ -346,7 +346,9 @@ class TestPairs:
 class TestFloors:
     def test_what_chance_gets_stands_beside_the_ceiling(self) -> None:
         found = aggregate(pilot(), manifest(fc_mh_6k={**SUITE, "floor": {"answer@10": 0.0577}}))
-        assert found["floors"] == [{"suite": "fc_mh_6k", "metric": "answer@10", "k": 10, "value": 0.0577}]
+        assert found["floors"] == [
+            {"suite": "fc_mh_6k", "metric": "answer@10", "k": 10, "answer": None, "value": 0.0577}
+        ]
         line = next(line for line in tables.to_markdown(found).splitlines() if "random entries" in line)
         assert line.startswith("| 10 random entries (floor)")
         assert "| 0.058 " in line

@@ -76,7 +76,7 @@ def test_an_edited_log_is_found_by_its_hash_and_by_every_table(tmp_path: Path) -
         ('"answer@10": 0.0', '"answer@10": 1.0', r"metrics\.answer@10: 1\.0, should be 0\.0"),
         ('"subem": 0.0', '"subem": 1.0', r"metrics\.subem: 1\.0, should be 0\.0"),
         ('"hit": false', '"hit": true', r"hit: true, should be false"),
-        ('"haystack": 256', '"haystack": 2560', r"haystack: 2560, should be 256"),
+        ('"haystack": 350', '"haystack": 3500', r"haystack: 3500, should be 350"),
         ('"ceiling": true', '"ceiling": false', r"ceiling: false, should be true"),
         ('"gold": ["', '"gold": ["Not ', r"gold\[0\]: "),
         ('"gold_ids": ["', '"gold_ids": ["9', r"gold_ids\[0\]: "),

@@ -232,6 +232,61 @@ def test_smallest_difference_by_hand() -> None:
     assert stats.smallest_difference(3, power=0.5, alpha=0.25) == pytest.approx(0.5 ** (1 / 3))
 
 
+def found_in(n: int, share: float, difference: float, alpha: float) -> float:
+    """How often exact McNemar finds a difference: every number of pairs that differ, and every way they may point."""
+    gain = (1 + difference / share) / 2
+    return math.fsum(
+        scipy_stats.binom.pmf(m, n, share)
+        * math.fsum(
+            scipy_stats.binom.pmf(worse, m, 1 - gain)
+            for worse in range(m // 2 + 1)
+            if worse < m - worse and scipy_stats.binomtest(worse, m).pvalue <= alpha
+        )
+        for m in range(1, n + 1)
+    )
+
+
+@pytest.mark.parametrize(("n", "discordant", "alpha"), [(40, 20, 0.05), (60, 15, 0.05 / 4), (36, 36, 0.05)])
+def test_smallest_difference_for_the_pairs_that_were_seen_to_differ_by_enumeration(
+    n: int, discordant: int, alpha: float
+) -> None:
+    d = stats.smallest_difference(n, discordant, alpha=alpha)
+    assert d is not None
+    assert d < discordant / n
+    assert found_in(n, discordant / n, d, alpha) == pytest.approx(0.8, abs=1e-9)
+
+
+def test_smallest_difference_for_the_pairs_that_were_seen_to_differ_by_simulation() -> None:
+    n, share = 100, 0.3
+    d = stats.smallest_difference(n, 30)
+    assert d is not None
+    rng = np.random.default_rng(11)
+    tables = rng.multinomial(n, [(share + d) / 2, (share - d) / 2, 1 - share], 4000)
+    ps = {
+        (better, worse): contingency_tables.mcnemar([[0, better], [worse, 0]], exact=True).pvalue
+        for better, worse in {(int(b), int(w)) for b, w, _ in tables}
+    }
+    found = sum(ps[int(b), int(w)] < 0.05 and b > w for b, w, _ in tables) / len(tables)
+    assert found == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / 4000))
+
+
+def test_smallest_difference_where_too_few_differ_is_that_of_the_best_case() -> None:
+    """A difference can't be larger than the share that differs: more must differ, and all of them one way."""
+    best = stats.smallest_difference(100)
+    assert best is not None
+    assert scipy_stats.binom.sf(5, 100, best) == pytest.approx(0.8)  # 2 * 0.5^6 is the first below 0.05
+    assert stats.smallest_difference(100, 3) == best
+    assert stats.smallest_difference(5, 5) is None
+    sizes = [stats.smallest_difference(100, differing) for differing in range(0, 101, 4)]
+    assert sizes == sorted(sizes, key=lambda size: size or 0.0)
+
+
+@pytest.mark.parametrize("discordant", [-1, 11])
+def test_no_more_pairs_differ_than_there_are(discordant: int) -> None:
+    with pytest.raises(ValueError, match="of 10 pairs"):
+        stats.smallest_difference(10, discordant)
+
+
 @pytest.mark.parametrize("n", [30, 100, 500])
 def test_smallest_mean_difference_equals_statsmodels(n: int) -> None:
     effect = power.NormalIndPower().solve_power(nobs1=n, ratio=0, power=0.8, alpha=0.05)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from statistics import mean
 
 import pytest
-from both import Both
+from both import METRICS, Both
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
+from scipy.stats import hypergeom
 
+from pytest_engram.basics.registry import Registry
 from pytest_engram.basics.texts import normalise
+from pytest_engram.judging.chance import floors
 from pytest_engram.judging.metrics import answer_at
-from pytest_engram.suites import chains, demo_fc, factconsolidation, facts, files, pilots
+from pytest_engram.suites import SOURCES, chains, demo_fc, factconsolidation, facts, files, loading, pilots
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.fingerprints import fingerprint
 
 PILOT = Path(__file__).parents[2] / "cases" / "pilot" / "demo_fc.yaml"
+DOCS = Path(__file__).parents[2] / "docs"
 SEEDS = st.integers(0, 2**63)
 
 
@@ -83,14 +90,60 @@ class TestCommitted:
         assert {name for name in names - ordinary if name.lower() in words} == set()
 
 
+def by_chance(row: facts.FactRow) -> list[float]:
+    """For each question, how often ten random facts have its answer: of all facts, some hold it, and ten are drawn."""
+    texts = [normalise(entry.text) for entry in facts.parse_facts(row.context)]
+    held = [sum(normalise(question.answers[0]) in text for text in texts) for question in row.questions]
+    return [1 - float(hypergeom.pmf(0, len(texts), number, 10)) for number in held]
+
+
+def by_words(row: facts.FactRow) -> float:
+    """The share of answers that rank-bm25 finds."""
+    texts = [entry.text for entry in facts.parse_facts(row.context)]
+    okapi = BM25Okapi([normalise(text).split() for text in texts])
+    found = 0.0
+    for question in row.questions:
+        scores = okapi.get_scores(normalise(question.text).split())
+        best = sorted(range(len(texts)), key=lambda at: -scores[at])[:10]
+        found += answer_at([texts[at] for at in best], question.answers, 10)
+    return found / len(row.questions)
+
+
+class TestMeansSomething:
+    """Who knows nothing has next to nothing, and who looks for words has some of it and not all."""
+
+    def test_ten_random_facts_have_few_answers(self) -> None:
+        shares = by_chance(demo_fc.generate(pilots.SEED))
+        assert mean(shares) <= 0.08
+        assert max(mean(shares[:40]), mean(shares[40:])) <= 0.1  # of one hop, and of two
+        one = loading.load(PILOT, None, sources=Registry("data source", SOURCES), metrics=METRICS)
+        assert floors(one.suite, one.key, 10)["answer@10"] == pytest.approx(mean(shares))
+
+    def test_it_is_not_this_seeds_luck(self) -> None:
+        assert mean(mean(by_chance(demo_fc.generate(seed))) for seed in range(10)) <= 0.08
+
+    def test_words_find_about_half_of_them(self) -> None:
+        assert 0.4 < by_words(demo_fc.generate(pilots.SEED)) < 0.7
+
+    def test_the_gate_of_the_docs_lets_words_pass_and_no_random_facts(self) -> None:
+        gate = float(re.findall(r"demo_fc:answer@10=([\d.]+)", (DOCS / "ci.md").read_text(encoding="utf-8"))[0])
+        row = demo_fc.generate(pilots.SEED)
+        shares = by_chance(row)
+        # As many standard deviations above what is to be expected of 80 questions.
+        spread = sum(p * (1 - p) for p in shares) ** 0.5
+        assert (gate * len(shares) - sum(shares)) / spread > 8
+        assert by_words(row) > gate
+
+
 class TestGenerated:
     @settings(max_examples=10, deadline=None)
     @given(SEEDS)
     def test_answers_follow_from_the_newest_facts(self, seed: int) -> None:
         row = demo_fc.generate(seed)
         values = told(row)
-        assert len(values) == 182
-        assert sum(len(v) for v in values.values()) == len(facts.parse_facts(row.context)) == 256
+        assert len(values) == 240
+        assert sum(len(v) for v in values.values()) == len(facts.parse_facts(row.context)) == 350
+        assert Counter(relation for relation, _ in values) == dict.fromkeys(demo_fc.RELATIONS, 12)
         assert all(len(set(v)) == len(v) <= 2 for v in values.values())
         newest = {relation.phrase.format(s=subject): v[-1] for (relation, subject), v in values.items()}
         for question in row.questions:

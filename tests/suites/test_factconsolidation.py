@@ -102,7 +102,7 @@ class TestOfficialData:
     def test_text_and_time_of_an_entry(self, shared_data: Path) -> None:
         one = committed("fc_mh_6k", shared_data)
         entries = one.haystack(one.questions[0].haystack)
-        assert entries[6] == ("6", "6. Rogério Ceni plays the position of goalkeeper.", 6.0)
+        assert entries[6] == ("6", "6. Rogério Ceni plays the position of goalkeeper.", 6.0, "")
         assert [entry.id for entry in entries] == [str(serial) for serial in range(455)]
         question = one.questions[17]
         assert (question.name, question.id) == ("q017", "factconsolidation_mh_6k_no17")
@@ -219,10 +219,10 @@ class TestScore:
 class TestParse:
     def test_line_ends_empty_lines_and_order(self) -> None:
         parsed = facts.parse_facts("Title\r\n10. b\u2028c\r\n\r\n  \r\n9. ä\n2.\n")
-        assert parsed == (("2", "2.", 2.0), ("9", "9. ä", 9.0), ("10", "10. b\u2028c", 10.0))
+        assert parsed == (("2", "2.", 2.0, ""), ("9", "9. ä", 9.0, ""), ("10", "10. b\u2028c", 10.0, ""))
 
     def test_one_entry_and_no_heading(self) -> None:
-        assert facts.parse_facts("0. Only this.") == (("0", "0. Only this.", 0.0),)
+        assert facts.parse_facts("0. Only this.") == (("0", "0. Only this.", 0.0, ""),)
 
     @pytest.mark.parametrize(
         ("context", "problem"),
@@ -241,7 +241,7 @@ class TestParse:
     @given(st.dictionaries(st.integers(0, 10**6), st.text(st.characters(exclude_characters="\r\n")), min_size=1))
     def test_any_text_comes_back(self, held: dict[int, str]) -> None:
         context = "Title\n" + "".join(f"{serial}. {text}\n" for serial, text in held.items())
-        expected = tuple((str(serial), f"{serial}. {held[serial]}", float(serial)) for serial in sorted(held))
+        expected = tuple((str(serial), f"{serial}. {held[serial]}", float(serial), "") for serial in sorted(held))
         assert facts.parse_facts(context) == expected
 
 

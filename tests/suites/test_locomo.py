@@ -112,6 +112,10 @@ class TestTheOfficialFile:
             assert [entry.id for entry in entries] == [f"{one['sample_id']}:{id_}" for id_ in expected]
             assert [entry.text for entry in entries] == [text for text, _ in expected.values()]
             assert [dates.locomo(entry.time) for entry in entries] == [date for _, date in expected.values()]
+            turns = {
+                turn["dia_id"]: turn for said in one["conversation"].values() if type(said) is list for turn in said
+            }
+            assert [entry.source for entry in entries] == [turns[id_]["speaker"] for id_ in expected]
             times = [entry.time for entry in entries]
             assert times == sorted(set(times))
             ids += [entry.id for entry in entries]
@@ -126,7 +130,7 @@ class TestTheOfficialFile:
             texts = {id_: text for id_, (text, _) in official_turns(one).items()}
             for i, entry in zip(numbers, entries, strict=True):
                 said = [texts[turn["dia_id"]] for turn in one["conversation"][f"session_{i}"]]
-                assert entry.text == "\n".join(said)
+                assert (entry.text, entry.source) == ("\n".join(said), "")
                 assert dates.locomo(entry.time) == one["conversation"][f"session_{i}_date_time"]
 
     @pytest.mark.parametrize("granularity", ["turn", "session"])

@@ -215,8 +215,9 @@ def test_a_session_is_gold_by_what_the_user_said() -> None:
 
 def test_only_what_the_user_said_is_an_entry(tmp_path: Path) -> None:
     raw = question({"answer_a": EVIDENCE, "chat": [turn("assistant", "hidden")]})
-    assert [e.text for e in suite(tmp_path, [raw]).haystack("q1")] == ["one two", ""]
-    assert [e.text for e in suite(tmp_path, [raw], "turn").haystack("q1")] == ["one", "two"]
+    assert [(e.text, e.source) for e in suite(tmp_path, [raw]).haystack("q1")] == [("one two", ""), ("", "")]
+    turns = suite(tmp_path, [raw], "turn").haystack("q1")
+    assert [(e.text, e.source) for e in turns] == [("one", "user"), ("two", "user")]
 
 
 def test_ids_say_nothing_and_are_unique_where_a_session_stands_twice(tmp_path: Path) -> None:
