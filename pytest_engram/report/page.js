@@ -1,6 +1,6 @@
 // The list of questions: filter, sort, page, open. Everything is written with textContent, never as markup.
 "use strict";
-(() => {
+(async () => {
   const PAGE = 50;
   const STATES = ["hit", "miss", "not scored", "violation", "error", "not run"];
   const HIT = 0, MISS = 1;
@@ -8,10 +8,37 @@
   const PLACES = Array.from({ length: 79 }, (_, i) => String.fromCharCode(48 + i)).filter((c) => !"<>\\`".includes(c));
   const PLACE = Object.fromEntries(PLACES.map((c, i) => [c, i]));
 
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const excerpts = JSON.parse(document.getElementById("excerpts").textContent);
-  const { strings, methods, suites } = data;
   const get = (id) => document.getElementById(id);
+
+  // On paper nothing can be opened.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const part of folded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+  });
+
+  /** What a script element holds: JSON, compressed with gzip, in base64. */
+  async function unpacked(id) {
+    const packed = atob(get(id).textContent);
+    const bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+
+  // What the list needs is told until it is known to be there, and again where it was not.
+  const needs = get("needs");
+  needs.hidden = true;
+  get("count").textContent = "Reading the questions…";
+  const data = await unpacked("data").catch(() => null);
+  if (!data) {
+    needs.hidden = false;
+    get("count").textContent = "";
+    return;
+  }
+  const { strings, methods, suites } = data;
 
   /** An element with a class and children; strings become text. */
   function el(tag, attributes, ...children) {
@@ -155,9 +182,23 @@
 
   // --- one question
 
+  // What entries say, read when a question is first opened; until then entries are shown by their ids.
+  let excerpts = { texts: [], shared: suites.map(() => ({})), own: {} }, reading = false;
+  async function readExcerpts() {
+    if (reading) return;
+    reading = true;
+    list.setAttribute("aria-busy", "true");
+    try {
+      excerpts = await unpacked("excerpts");
+      for (const line of list.querySelectorAll(".detail")) line.replaceWith(detail(questions[line.dataset.of]));
+    } finally {
+      list.removeAttribute("aria-busy");
+    }
+  }
+
   /** The beginning of an entry, or undefined where its text was not at hand. */
   function textOf(q, place) {
-    return excerpts.texts[excerpts.own[`${q.index}.${place}`] ?? excerpts.shared[q.suite][q.entries[place]]];
+    return excerpts.texts[excerpts.own[q.index]?.[place] ?? excerpts.shared[q.suite][q.entries[place]]];
   }
 
   function entry(q, place, ...further) {
@@ -233,6 +274,7 @@
     if (now) {
       open.add(index);
       line.after(detail(questions[index]));
+      readExcerpts();
     } else {
       open.delete(index);
       line.nextElementSibling.remove();
@@ -283,16 +325,8 @@
     get("questions").scrollIntoView();
     list.querySelector("button.open")?.focus({ preventScroll: true });
   });
-  // On paper nothing can be opened.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const part of folded) part.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const part of folded) part.open = false;
-  });
 
   form.hidden = get("legend").hidden = list.hidden = false;
   read(); // a browser may have kept the fields of an earlier visit
+  if (location.hash === "#questions") get("questions").scrollIntoView(); // the list was not there yet
 })();

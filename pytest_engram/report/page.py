@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from pytest_engram.report import captions, document, questions, wording
+from pytest_engram.report import bounds, captions, document, embedded, frontier_table, gated, questions, wording
 from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import significant
 from pytest_engram.report.verdicts import grouped
 from pytest_engram.runs.outcome import Outcome
 
 HERE = Path(__file__).parent
-LIMIT = 9_000_000  # bytes of data and plots; the page stays under 10 MB
+LIMIT = 9_000_000  # bytes of data, compressed, and plots; the page stays under 10 MB
 EXCERPTS = (600, 300, 150, 80, 0)  # characters of an entry, tried until the page is small enough
 
 
@@ -33,7 +33,7 @@ def render(
     Args:
         results: as `pytest_engram.report.aggregate` makes them.
         outcomes: the run log.
-        svgs: `intervals`, `flip_points` and `costs`; what is absent or empty is left out.
+        svgs: `frontier`, `intervals`, `flip_points` and `costs`; what is absent or empty is left out.
         texts: suite, entry (`QUESTION/ENTRY` where each question has a haystack of its own), text. Without it, entries
             are shown by their ids.
 
@@ -47,11 +47,12 @@ def render(
         flag=wording.flag,
         spread=spread,
         signed=wording.signed,
-        drawn=wording.drawn,
+        findable=wording.findable,
         p=wording.p_value,
         few=wording.count,
         flip_points=wording.flip_points,
         all_undecided=wording.all_undecided,
+        always=wording.always,
         count="{:,}".format,
         duration=duration,
         flat=flat,
@@ -60,12 +61,12 @@ def render(
     )
     texts = texts or {}
     data = questions.pack(outcomes, results["suites"], results["methods"], texts, k=manifest["k"])
-    packed = questions.to_script(data)
-    room = LIMIT - len(packed.encode()) - sum(len(svg_uri(svg)) for svg in svgs.values())
+    packed = embedded.packed(data)
+    room = LIMIT - len(packed) - sum(len(svg_uri(svg)) for svg in svgs.values())
     beginnings, excerpt = "", 0
     for excerpt in EXCERPTS if texts else (0,):
-        beginnings = questions.to_script(questions.excerpts(data, texts, excerpt))
-        if len(beginnings.encode()) < room:
+        beginnings = embedded.packed(questions.excerpts(data, texts, excerpt))
+        if len(beginnings) < room:
             break
     page = environment.get_template("page.html.j2").render(
         results=results,
@@ -74,9 +75,13 @@ def render(
         pilots=[suite for suite in results["suites"] if suite["kind"] == "pilot"],
         micros=[suite for suite in results["suites"] if suite["kind"] == "micro"],
         tables=_suite_tables(results),
+        frontier=list(frontier_table.grids(results)),
+        who_wins=frontier_table,
         anchors=_anchors(results["paired"]),
         figures=_micro_figures(results),
         clustered=document.clustered(results),
+        gates=list(gated.gates(results)),
+        floors={suite["suite"]: list(bounds.floors(results, suite["suite"])) for suite in results["suites"]},
         categories={suite["suite"]: list(document.categories(results, suite)) for suite in results["suites"]},
         states={suite["suite"]: list(document.states(results, suite["suite"])) for suite in results["suites"]},
         judges={suite["suite"]: list(document.judges(results, suite["suite"])) for suite in results["suites"]},
@@ -91,8 +96,9 @@ def render(
         experiment=results["experiment"] if captions.of_the_experiment(results) else None,
         css=_asset("page.css"),
         js=_asset("page.js"),
-        data=Markup(packed),
-        beginnings=Markup(beginnings),
+        data=packed,
+        beginnings=beginnings,
+        packed_type=embedded.TYPE,
     )
     return wording.plain_lines(page)
 
@@ -105,20 +111,27 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        bytecode_cache=_compiled(),
+        bytecode_cache=_COMPILED,
     )
 
 
-def _compiled() -> jinja2.BytecodeCache | None:
-    """Where the compiled template is kept between runs; None where nothing can be kept."""
-    from pytest_engram.basics.cache import cache_dir
+class _Compiled(jinja2.BytecodeCache):
+    """What was compiled in this process. It is not kept on the disk: no cache holds anything that can run."""
 
-    folder = cache_dir() / "templates"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return jinja2.FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
+    def __init__(self) -> None:
+        self._codes: dict[str, tuple[str, Any]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give what was compiled of the same source."""
+        checksum, code = self._codes.get(bucket.key, ("", None))
+        bucket.code = code if checksum == bucket.checksum else None
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Remember what was compiled."""
+        self._codes[bucket.key] = bucket.checksum, bucket.code
+
+
+_COMPILED = _Compiled()
 
 
 class Notes:

@@ -1,6 +1,6 @@
 """Every question of a run as compact JSON, for the page's own script.
 
-Ten thousand questions, seven methods and ten ids each must stay well under 10 MB, so every text stands once, in
+A browser must read ten thousand questions, seven methods and ten ids each at once, so every text stands once, in
 `strings`, and an outcome names entries by their place among the entries of its question.
 
     {k, methods: [[name, label]], suites: [[name, kind, [metric]]], strings: [text],
@@ -15,20 +15,20 @@ l(ost), u(nknown what was returned), a(nswer), w(inner), m(issing) {metric place
 
 What entries say stands apart, so that it can be cut to what there is room for:
 
-    {texts: [text], shared: [{entry: text}], own: {"question.place": text}}
+    {texts: [text], shared: [{entry: text}], own: {question: [text]}}
 
-`shared` has one object a suite, `own` the entries of questions that have a haystack of their own.
+`shared` has one object a suite. `own` has the questions with a haystack of their own, and for each of their entries, in
+their order, a place in `texts`, or null where its text is not its own: as lists, since a key for each entry takes five
+times the room, even compressed.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_engram.basics.texts import normalise
-from pytest_engram.report.wording import UNPRINTABLE
 from pytest_engram.runs.outcome import Outcome
 
 # Without the characters that JSON or HTML would have to escape.
@@ -108,27 +108,15 @@ def excerpts(data: Mapping[str, Any], texts: Mapping[str, Mapping[str, str]], li
     """
     strings, begun = data["strings"], _Strings()
     shared: list[dict[int, int]] = [{} for _ in data["suites"]]
-    own: dict[str, int] = {}
+    own: dict[int, list[int | None]] = {}
     for number, (suite, question, _, _, _, _, entries, *_) in enumerate(data["questions"] if limit else ()):
         known = texts.get(data["suites"][suite][0], {})
         for place, entry in enumerate(entries):
             if (text := known.get(f"{strings[question]}/{strings[entry]}")) is not None:
-                own[f"{number}.{place}"] = begun.add(_cut(text, limit))
+                own.setdefault(number, [None] * len(entries))[place] = begun.add(_cut(text, limit))
             elif entry not in shared[suite] and (text := known.get(strings[entry])) is not None:
                 shared[suite][entry] = begun.add(_cut(text, limit))
     return {"texts": begun.all, "shared": shared, "own": own}
-
-
-def to_script(data: Any) -> str:
-    r"""JSON that can stand in a script element: nothing in it ends the element, opens a comment or breaks a line.
-
-    >>> to_script("</script>")
-    '"\\u003c/script\\u003e"'
-    """
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _entries(group: Sequence[Outcome]) -> dict[str, int]:

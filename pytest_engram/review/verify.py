@@ -107,13 +107,14 @@ def _items(run: Run) -> Iterator[Finding]:
 def _tables(run: Run) -> Iterator[Finding]:
     """What is computed from log and manifest comes out as it stands in the folder."""
     from pytest_engram import report
+    from pytest_engram.report.embedded import opened
 
     with TemporaryDirectory() as made:
         for path in report.write(Path(made), run.outcomes, run.manifest, texts=run.texts, known=run.known):
             stands = run.folder / path.name
             if not stands.is_file():
                 yield Finding("unchecked", path.name, "not in the folder; `engram report` writes it")
-            elif (should := path.read_bytes()) != (found := stands.read_bytes()):
+            elif (should := opened(path.read_bytes())) != (found := opened(stands.read_bytes())):
                 yield Finding("differs", path.name, _first_difference(path.name, should, found) + _other_versions(run))
             else:
                 yield Finding("agrees", path.name, "the same, byte for byte, from the log")

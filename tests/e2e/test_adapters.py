@@ -90,7 +90,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, encoder: Path) -> pytest.Pytester:
-    """Six questions over the demo's 256 facts, and two small cases."""
+    """Six questions over the demo's 350 facts, and two small cases."""
     for name in ("ENGRAM_DATA", "PYTEST_ADDOPTS", "OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "MEM0_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ENGRAM_ENCODER", str(encoder))

@@ -172,7 +172,7 @@ def test_no_server_outlives_its_run(tmp_path: Path) -> None:
     assert len(log) == QUESTIONS
     assert [line["ids"] for line in log] == [[]] * QUESTIONS  # it looks for the whole question as it stands
     wrote = written_once(log)
-    assert wrote["entries"] == 256
+    assert wrote["entries"] == 350
     assert wrote["bytes"] > 20_000
     started = [int(line) for line in pids.read_text().splitlines()]
     assert len(started) >= 3  # one to write, one in each worker
@@ -313,7 +313,7 @@ def test_a_run_over_http(tmp_path: Path, method: str) -> None:
     assert len(log) == QUESTIONS
     assert {line["status"] for line in log} == {"ok"}
     assert sum(line["hit"] for line in log) >= QUESTIONS // 4
-    assert written_once(log)["entries"] == 256
+    assert written_once(log)["entries"] == 350
     store = Store()
     store.write([entry._asdict() for entry in parse_facts(demo_fc.generate(SEED).context)])
     for line in log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium"),
 ]
 Open = Callable[..., Any]
+NEEDS = "The list of questions needs JavaScript and a browser that can unpack it"
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +57,12 @@ def opened(browser: Any) -> Iterator[Open]:
     """Opens a file; the test fails on any console message, error or request for something else."""
     contexts, faults = [], []
 
-    def open_(path: Path, *, scripts: bool = True, **context: Any) -> Any:
+    def open_(path: Path, *, scripts: bool = True, before: str = "", listed: bool = True, **context: Any) -> Any:
         context.setdefault("viewport", {"width": 1280, "height": 900})
         contexts.append(browser.new_context(java_script_enabled=scripts, **context))
         tab = contexts[-1].new_page()
+        if before:
+            tab.add_init_script(before)
         tab.on("console", lambda message: faults.append(message.text))
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
@@ -67,7 +71,7 @@ def opened(browser: Any) -> Iterator[Open]:
             lambda request: None if request.url.startswith((path.as_uri(), "data:")) else faults.append(request.url),
         )
         tab.goto(path.as_uri())
-        if scripts:
+        if scripts and listed:
             tab.wait_for_selector("#list tbody")
         return tab
 
@@ -83,6 +87,11 @@ def count(tab: Any) -> int:
 
 def choose(tab: Any, name: str, option: str) -> None:
     tab.locator(f"select[name={name}]").select_option(option)
+
+
+def read(tab: Any) -> None:
+    """Wait until what entries say is read, after a question was opened for the first time."""
+    tab.wait_for_selector("#list:not([aria-busy])")
 
 
 def states(tab: Any, method: str) -> set[str]:
@@ -160,6 +169,7 @@ def test_an_opened_question_tells_everything(opened: Open, path: Path) -> None:
     tab = opened(path)
     tab.get_by_label("Search").fill(outcome.question_id)
     tab.locator("button.open").first.click()
+    read(tab)
     card = tab.locator(".card", has=tab.get_by_role("heading", name="Tide"))
     returned = card.locator("ol.ids li").all_inner_texts()
     for text, id_ in zip(returned, outcome.ids, strict=True):
@@ -245,8 +255,82 @@ def test_paper_holds_what_the_screen_folds(opened: Open, path: Path) -> None:
 def test_without_scripts_all_but_the_list_is_there(opened: Open, path: Path) -> None:
     tab = opened(path, scripts=False)
     assert tab.locator("#experiment-notes").is_visible()
-    assert "needs JavaScript" in tab.locator("#questions").inner_text()
+    assert NEEDS in tab.locator("#questions").inner_text()
     assert not tab.locator("#filters").is_visible()
+
+
+def test_a_browser_that_can_not_unpack_says_so_where_the_list_would_stand(opened: Open, path: Path) -> None:
+    tab = opened(path, before="delete window.DecompressionStream", listed=False)
+    tab.wait_for_selector("#needs")
+    assert NEEDS in tab.locator("#questions").inner_text()
+    for absent in ("#filters", "#list", "#legend", "#pager"):
+        assert not tab.locator(absent).is_visible()
+    assert tab.locator("#count").inner_text() == ""
+    assert tab.locator("#experiment-notes").is_visible()
+    assert all(tab.locator("img").evaluate_all("images => images.map((image) => image.naturalWidth)"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (r'(id="data">.{2000}).', r""),
+        (r'(id="data">.{2000}).{4}', r"AAAA"),
+        (r'(id="data">.{2000})[^<]*', r""),
+    ],
+    ids=["no base64", "changed", "cut"],
+)
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (r'(id="data">.{2000}).', r""),
+        (r'(id="data">.{2000}).{4}', r"AAAA"),
+        (r'(id="data">.{2000})[^<]*', r""),
+    ],
+    ids=["no base64", "changed", "cut"],
+)
+def test_damaged_data_is_no_list(
+    opened: Open, path: Path, tmp_path_factory: pytest.TempPathFactory, damage: str, left: str
+) -> None:
+    html = path.read_text(encoding="utf-8")
+    damaged = re.sub(damage, left, html, count=1)
+    assert damaged != html
+    tab = opened(write(tmp_path_factory, damaged), listed=False)
+    tab.wait_for_selector("#needs")
+    assert not tab.locator("#list").is_visible()
+
+
+def test_where_the_list_is_there_nothing_is_said_of_what_it_needs(opened: Open, path: Path) -> None:
+    assert not opened(path).locator("#needs").is_visible()
+
+
+def test_what_entries_say_is_read_when_a_question_is_first_opened(opened: Open, path: Path) -> None:
+    counting = """window.unpacked = 0;
+    window.DecompressionStream = class extends DecompressionStream {
+        constructor(...format) { super(...format); unpacked += 1; }
+    };"""
+    tab = opened(path, before=counting)
+    assert tab.evaluate("unpacked") == 1
+    buttons = tab.locator("button.open")
+    buttons.nth(0).click()
+    buttons.nth(2).click()
+    read(tab)
+    assert tab.evaluate("unpacked") == 2
+    assert tab.evaluate("document.activeElement.className") == "open"
+    _, _, texts = test_page.run(160)
+    known = {text for suite in texts.values() for text in suite.values()}
+    shown = tab.locator(".detail ol.ids span[dir]").all_inner_texts()
+    assert shown
+    assert set(shown) <= known
+    assert tab.locator(".detail").count() == 2
+
+
+def test_an_address_of_the_questions_leads_to_them(browser: Any, path: Path) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 500})
+    tab = context.new_page()
+    tab.goto(path.as_uri() + "#questions")
+    tab.wait_for_selector("#list tbody tr")
+    assert abs(tab.evaluate("document.getElementById('questions').getBoundingClientRect().top")) < 100
+    context.close()
 
 
 def test_markup_in_data_never_runs(opened: Open, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -254,6 +338,7 @@ def test_markup_in_data_never_runs(opened: Open, tmp_path_factory: pytest.TempPa
     tab = opened(write(tmp_path_factory, render(results, outcomes, {"intervals": test_page.SVG}, texts)))
     for button in tab.locator("button.open").all()[:3]:
         button.click()
+    read(tab)
     assert tab.locator("#list img, #list script").count() == 0
     assert "<img src=x onerror=boom()>" in tab.locator(".detail").first.inner_text()
     assert "<script>boom()</script>" in tab.locator("h1").inner_text()

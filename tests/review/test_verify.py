@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 import runs
 
@@ -53,6 +54,15 @@ def test_one_edited_digit_of_a_table_a_plot_or_the_page_is_found(tmp_path: Path,
         other = str((int(digit[0]) + 1) % 10)
         (folder / name).write_text(text[: digit.start()] + other + text[digit.end() :], encoding="utf-8")
         assert list(differing(folder)) == [name]
+
+
+def test_a_page_whose_data_another_zlib_compressed_agrees(tmp_path: Path) -> None:
+    page = runs.run(tmp_path) / "results.html"
+    html = page.read_text(encoding="utf-8")
+    other = pages.packed_otherwise(html)
+    assert other != html
+    page.write_text(other, encoding="utf-8")
+    assert differing(page.parent) == {}
 
 
 def test_an_edited_number_of_results_json_is_named(tmp_path: Path) -> None:
