@@ -20,6 +20,7 @@ Row = dict[str, Any]
 _SIDE, _PAD, _LEFT, _TOP, _GAP, _FOOT = 400, 16, 56, 62, 64, 44  # pixels: of a panel, in it, and around it
 _ACROSS = 2  # panels in a line
 _KEY = 80  # pixels of the key below all panels
+_NEAR, _SHARED = 16, 3  # pixels within which ends share a label, and how many do that are not in one place
 # Okabe and Ito's colours, which nobody takes for each other; anchors stand back in grey.
 _COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _SIGNS = (0, 4, 3, -4, -3, 5)  # corners of a sign: none is a circle; below zero, on its point
@@ -102,7 +103,9 @@ def _panel(suite: str, rows: Sequence[Row], looks: Mapping[str, Look]) -> Iterat
     for method in sorted(spots, key=lambda name: not looks[name].full):
         ends = spots[method]["b"][-1:] or spots[method]["m"][-1:]
         for end in ends:
-            labels.setdefault((round(end.x), round(end.y)), []).append(looks[method])
+            here = (end.x, end.y)
+            near = (at for at, named in labels.items() if math.dist(at, here) < (_NEAR if len(named) < _SHARED else 1))
+            labels.setdefault(next(near, here), []).append(looks[method])
     for (x, y), named in labels.items():
         told = ", ".join(look.label for look in named)
         yield from label(told, x, y, taken, (_SIDE, _SIDE))

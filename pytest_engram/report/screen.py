@@ -1,4 +1,4 @@
-"""The first screen after a run: the overview, what differs, the verdicts and the micro-tests, at any width."""
+"""The first screen after a run: the overview, what differs, the micro-tests, costs and verdicts, at any width."""
 
 from __future__ import annotations
 
@@ -68,12 +68,6 @@ def render(results: Row, width: int, colour: bool) -> str:
         page.heading(differences.title)
         page.table(differences, keep=1)
         page.reasons(differences)
-    if results["verdicts"]:
-        page.heading("Verdicts")
-        for title, _, rows in grouped(results["verdicts"]):
-            page.text(title, "dim")
-            for verdict in rows:
-                page.verdict(verdict)
     micro, nothing = _micro(results)
     if micro.rows or nothing:
         page.heading(f"Micro-tests, correct ({captions.SUGGESTIVE})")
@@ -91,6 +85,12 @@ def render(results: Row, width: int, colour: bool) -> str:
         page.heading("Costs: tokens returned a question, and time of the median search")
         page.table(costs, keep=1)
         page.reasons(costs)
+    if results["verdicts"]:  # last, where a reader's eye is when a run has ended
+        page.heading("Verdicts")
+        for title, _, rows in grouped(results["verdicts"]):
+            page.text(title, "dim")
+            for verdict in rows:
+                page.verdict(verdict)
     return "\n".join(page.lines).rstrip() + "\n"
 
 
