@@ -9,7 +9,7 @@ from pytest_engram import statistics as stats
 from pytest_engram.report.answers import REGISTERED, Tests, by_suite, together, told, verdict
 from pytest_engram.report.frontier import BACKED, kind
 from pytest_engram.report.log import Log, whole
-from pytest_engram.report.pairs import COUNT, GRADED, IMPLIED, SOURCE, TIDE, recency_of, settles, significant
+from pytest_engram.report.pairs import COUNT, GRADED, IMPLIED, SOURCE, TIDE, recency_of, settles, sided_of, significant
 from pytest_engram.report.wording import drawn, estimate, interval, number
 
 Row: TypeAlias = dict[str, Any]
@@ -101,6 +101,19 @@ def _over(cell: Row) -> bool | None:
     if cell["low"] is None:
         return None
     return True if cell["low"] > CHANCE else False if cell["high"] < CHANCE else None
+
+
+def asks_its_side(tests: Tests) -> list[Row]:
+    """Whether support that asks for its side picks the backed one more often than support that does not."""
+    log, variant = tests.log, sided_of(REGISTERED)
+    if variant not in log.methods:
+        return []
+    name = f"{log.label(variant)} beats {log.label(REGISTERED)} where facts back one side"
+    rows = [row for suite in log.suites if (row := tests.of(suite, "correct", variant, REGISTERED)) is not None]
+    if not rows:
+        why = "No suite with backed contradictions was measured in this run."
+        return [verdict(REGISTERED, name, None, why, ran=False, claimed=False)]
+    return [verdict(REGISTERED, name, together(rows), by_suite(log, rows), claimed=False)]
 
 
 def lands_on_tide(tests: Tests) -> list[Row]:

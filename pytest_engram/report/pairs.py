@@ -90,12 +90,17 @@ def _wanted(log: Log, suite: str, metric: str) -> Iterator[tuple[str, str]]:
         if info["role"] == "experiment" and (pilot or (log.family(suite) == GRADED and metric == "correct")):
             baselines += [TIDE, recency_of(log, method) or ""]
         if info["role"] == "experiment" and metric == "correct" and _is_backed(log, suite):
-            baselines.append(COUNT)
+            baselines += [COUNT, sided_of(method)]
         if method == recency_of(log, "loom") and settles(log, suite, metric):
             baselines.append(TIDE)
         for baseline in baselines:
             if baseline in log.methods and baseline != method:
                 yield method, baseline
+
+
+def sided_of(method: str) -> str:
+    """The name of a method's variant whose support asks which side a neighbour is nearer to."""
+    return f"{method}-sided"
 
 
 def _is_backed(log: Log, suite: str) -> bool:

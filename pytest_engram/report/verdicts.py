@@ -44,7 +44,8 @@ def verdicts(
         graded = _graded(log, method, flipped)
         found += [*_against_tide(tests, method, graded), *graded, *_against_recency(tests, method)]
         if method == REGISTERED:
-            found += [*backing.lands_on_tide(tests), *backing.embeddings(tests, rows), *backing.poisoned(log, frontier)]
+            found += [*backing.lands_on_tide(tests), *backing.embeddings(tests, rows), *backing.asks_its_side(tests)]
+            found += backing.poisoned(log, frontier)
         else:
             found += _against_anchors(tests, method)
     return found

@@ -72,6 +72,22 @@ def both(loom: float, count: float, implied: float) -> dict[str, Any]:
     return found(log, OFFICIAL)
 
 
+class TestSided:
+    @pytest.mark.parametrize(("sided", "loom", "answer"), [(1, 0.5, "yes"), (0.5, 1, "no"), (0.5, 0.5, "can't tell")])
+    def test_the_variant_is_better_worse_or_nobody_knows(self, sided: float, loom: float, answer: str) -> None:
+        told = found(answered("loom-sided", sided) + answered("loom", loom), "beats Loom where")
+        assert (told["answer"], told["claimed"]) == (answer, False)
+        # Twelve relations that all differ alike: of 2 ** 12 flips of signs two are as extreme.
+        if sided != loom:
+            assert 2 / 2**12 < 0.001
+            assert "sign flips by relation p < 0.001" in told["text"]
+        assert f"correct {sided:.3f} against {loom:.3f}" in told["text"]
+
+    def test_without_backed_contradictions_it_is_not_run(self) -> None:
+        log = levels("loom-sided", 1, "reworded") + levels("loom", 1, "reworded")
+        assert found(log, "beats Loom where")["answer"] == "not run"
+
+
 class TestEmbeddings:
     def test_more_than_count_and_more_than_chance_is_yes(self) -> None:
         told = both(1, 0.5, 1)
