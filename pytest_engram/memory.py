@@ -110,6 +110,7 @@ class Bench:
         encodings: how many queries this memory has had embedded.
         has_folder: whether it asked for its folder.
         embeds: whether it asked for anything of the encoder.
+        unsplit: how many texts it had split at white space that are of a script without spaces.
     """
 
     def __init__(
@@ -132,6 +133,7 @@ class Bench:
         self.encodings = 0
         self.has_folder = False
         self.embeds = False
+        self.unsplit = 0
         self._folder = folder
         self._embeddings = embeddings
         self._cache_dir = cache_dir
@@ -166,8 +168,14 @@ class Bench:
         return self._embeddings().embed_query(text)
 
     def tokenize(self, text: str) -> list[str]:
-        """Tokens as the benchmark's own lexical retriever makes them; else lower-cased, split at white space."""
-        return self._tokenize(text) if self._tokenize else text.lower().split()
+        """Tokens as the benchmark's own lexical retriever makes them, or as the suite says; else by white space."""
+        from pytest_engram.retrieval.words import unsplit, words
+
+        if self._tokenize:
+            return self._tokenize(text)
+        tokens = words(text)
+        self.unsplit += unsplit(tokens)
+        return tokens
 
     def rank(self, scores: NDArray[Any]) -> NDArray[np.intp]:
         """Positions of `scores` (n,), best first; ties as the benchmark breaks them, else earlier entry first."""
@@ -333,7 +341,7 @@ def method(
     return decorate
 
 
-_NAME = re.compile(r"[\w.-]+")
+_NAME = re.compile(r"\w[\w.-]*")
 _TAKEN = {"all": "which stands for every method", "request": "which is pytest's own"}
 
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from pytest_engram.asking.watch import theirs
+
 FIRST_PAUSE = 0.5  # seconds before the first repetition; doubled each time
 LONGEST_PAUSE = 30.0
 
@@ -49,12 +51,12 @@ class Calls:
 
     def _once(self, function: Callable[..., Any], *arguments: Any) -> Any:
         __tracebackhide__ = True
-        given = function(*arguments)
+        given = theirs(function, *arguments)
         if not inspect.isawaitable(given):
             return given
         if self._loop is None:
             self._loop = asyncio.Runner()
-        return self._loop.run(_awaited(given))
+        return theirs(self._loop.run, _awaited(given))
 
     def close(self) -> None:
         """End the event loop."""

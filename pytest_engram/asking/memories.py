@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_engram.asking.calls import Calls
+from pytest_engram.asking.watch import Watch, theirs
 from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method
 from pytest_engram.suites.base import Suite
 
@@ -127,6 +128,7 @@ class Memories:
         self._folder = folder
         self.encoder = encoder
         self.run = run
+        self.watch = Watch({})  # notes what methods open; the session puts one there that knows what they may not
         self._worker = worker
         self._haystacks: OrderedDict[int, tuple[Haystack, object]] = OrderedDict()
         self._held: OrderedDict[tuple[Any, ...], Held] = OrderedDict()
@@ -156,6 +158,7 @@ class Memories:
         """What a memory of a method over a haystack is given; `use` tells the second one from the first."""
         from pytest_engram.basics.cache import cache_dir
 
+        self.watch.whose = method.name
         namespace = self.namespace(method, seed, haystack, use)
         if not method.shared or use:
             # One that was closed and is made anew finds nothing of the first.
@@ -173,6 +176,12 @@ class Memories:
             namespace=namespace,
             folder=lambda: self.folder_of(namespace, method),
         )
+
+    def factory(self, method: Method) -> MemoryFactory:
+        """What makes the memories of a method whose fixture needs no other."""
+        __tracebackhide__ = True
+        self.watch.whose = method.name
+        return theirs(method.function)  # type: ignore[no-any-return]
 
     def namespace(self, method: Method, seed: int, haystack: Haystack, use: str = "") -> str:
         """A name that no other memory of the run has. What is shared has the same one in every process."""
@@ -202,14 +211,12 @@ class Memories:
         suite: Suite,
         haystack: Haystack,
         *,
-        second: bool = False,
         admit: Callable[[Held], None] | None = None,
     ) -> Held:
         """The memory of a method over a haystack: filled once in each process, and kept while it is in use.
 
-        One that is shared is filled by the controller alone; here it only finds what was written. The `second` one
-        holds the same and is asked only now and then, to see whether it answers alike. `admit` is called once for the
-        first, and raises `Empty` where there is nothing to be asked.
+        One that is shared is filled by the controller alone; here it only finds what was written. `admit` is called
+        once, and raises `Empty` where there is nothing to be asked.
 
         Raises:
             Exception: what a call of the memory raised.
@@ -217,7 +224,7 @@ class Memories:
             Empty: nothing is held.
         """
         __tracebackhide__ = True
-        key = (method.name, seed, id(factory), haystack.tag, suite.tokenize, suite.rank, second)
+        key = (method.name, seed, id(factory), haystack.tag, suite.tokenize, suite.rank)
         failure = self._failed.get(key)
         if isinstance(failure, (Empty, Unwritten)):
             raise failure
@@ -226,14 +233,14 @@ class Memories:
             raise Unwritten(f"{method.name}: its haystack could not be written, and is not tried again: {why}")
         if key not in self._held:
             try:
-                self._held[key] = self._made(method, factory, seed, suite, haystack, second)
+                self._held[key] = self._made(method, factory, seed, suite, haystack)
             except Exception as error:
                 self._failed[key] = error
                 raise
             self._let_go(key)
         held = self._held[key]
         self._held.move_to_end(key)
-        if admit is not None and not (held.admitted or second):
+        if admit is not None and not held.admitted:
             held.admitted = True
             try:
                 admit(held)
@@ -243,13 +250,10 @@ class Memories:
                 raise
         return held
 
-    def _made(
-        self, method: Method, factory: MemoryFactory, seed: int, suite: Suite, haystack: Haystack, second: bool
-    ) -> Held:
+    def _made(self, method: Method, factory: MemoryFactory, seed: int, suite: Suite, haystack: Haystack) -> Held:
         __tracebackhide__ = True
         if not method.shared:
-            bench = self.bench(suite, method, seed, haystack, "again" if second else "")
-            return self.fill(factory, bench, haystack)
+            return self.fill(factory, self.bench(suite, method, seed, haystack), haystack)
         bench = self.bench(suite, method, seed, haystack)
         told = self.written.get(bench.namespace)
         if told is not None and "problem" in told:
@@ -260,14 +264,14 @@ class Memories:
             if self._worker:
                 raise Unwritten(f"{method.name}: its haystack was not written when the run was prepared")
             return self.fill(factory, bench, haystack)
-        return Held(factory(bench), bench, factory)  # what writing it took is told by the process that did
+        return Held(theirs(factory, bench), bench, factory)  # what writing it took is told by the process that did
 
     def fill(self, factory: MemoryFactory, bench: Bench, haystack: Haystack, *, one_by_one: bool = False) -> Held:
         """A new memory that holds the entries."""
         __tracebackhide__ = True
         entries = haystack.entries
         started = perf_counter()
-        memory = factory(bench)
+        memory = theirs(factory, bench)
         for part in [[entry] for entry in entries] if one_by_one else [list(entries)]:
             self.calls.call(memory.write, part)
         prepare = getattr(memory, "prepare", None)
@@ -294,17 +298,21 @@ class Memories:
         if len(self._held) > _KEPT:
             self._close(next(iter(self._held)))
         if hasattr(self._held[newest].memory, "close"):
-            alike = [key for key in self._held if key[:2] == newest[:2] and key[-1] == newest[-1]]
+            alike = [key for key in self._held if key[:2] == newest[:2]]
             for key in alike[:-_OPEN]:
                 self._close(key)
 
     def _close(self, key: tuple[Any, ...]) -> None:
         close_one(self.calls, self._held.pop(key).memory)
 
-    def close(self) -> None:
-        """Close all memories, and let go of them."""
+    def let_go(self) -> None:
+        """Close all memories: the next one that is asked is made anew."""
         while self._held:
             self._close(next(iter(self._held)))
+
+    def close(self) -> None:
+        """Close all memories, and the event loop that they were called on."""
+        self.let_go()
         self.calls.close()
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_engram.asking.memories import Haystack, Memories, close_one, empty
-from pytest_engram.basics.cache import locked
+from pytest_engram.basics import sealed
+from pytest_engram.basics.cache import CacheError, locked, writing
+from pytest_engram.encoding.modelfolder import EncoderError
 from pytest_engram.memory import Method
 from pytest_engram.suites.base import Suite
 
 if TYPE_CHECKING:
     from pytest_engram.encoding.encoders import EmbeddingStore
+
+_NOT_ITS_FAULT = (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt, CacheError, EncoderError)
 
 LARGE = 256  # entries of a haystack from which its indexes are worth building ahead
 
@@ -65,10 +69,10 @@ def try_out(suites: Sequence[Suite], methods: Sequence[Method], memories: Memori
         if method.embeds is None and not method.shared and simple(method):
             try:
                 bench = memories.bench(suite, method, 0, haystack, "trial")
-                held = memories.fill(method.function(), bench, haystack)
+                held = memories.fill(memories.factory(method), bench, haystack)
                 memories.calls.call(held.memory.search, question.query or haystack.entries[0].text, memories.k)
                 close_one(memories.calls, held.memory)
-            except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
+            except _NOT_ITS_FAULT:
                 raise
             except BaseException:
                 continue
@@ -95,6 +99,7 @@ def write_shared(
 
     Raises:
         pytest.UsageError: a method is shared and its fixture needs others, which only an item can have.
+        CacheError: the cache can't be written.
     """
     from pytest_engram.basics.progress import progress
 
@@ -126,30 +131,29 @@ def _write(
     place = kept / hashlib.sha256(f"{namespace}\0{method.keep}\0{method.encoder}".encode()).hexdigest()[:32]
     told = place / "written.json"
     with locked(place.with_suffix(".lock")):
-        try:
-            found = dict(json.loads(told.read_bytes()))
-            if found["encoder"] in (None, memories.encoder()):
+        with suppress(OSError):
+            found = sealed.recall(told)
+            if found and found["encoder"] in (None, memories.encoder()):
                 return found
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
         empty(place)
-        (place / "store").mkdir(parents=True)
+        with writing(place):
+            (place / "store").mkdir(parents=True)
         memories.written[namespace] = {"folder": str(place / "store")}
         found = _written(memories, suite, haystack, method, seed) | {"folder": str(place / "store")}
         if "problem" in found:
             empty(place)
         else:
-            record = {"folder": found["folder"], "wrote": {}, "encoder": found["encoder"]}
-            told.write_text(json.dumps(record), encoding="utf-8")
+            with writing(place):
+                sealed.keep(told, {"folder": found["folder"], "wrote": {}, "encoder": found["encoder"]})
     return found
 
 
 def _written(memories: Memories, suite: Suite, haystack: Haystack, method: Method, seed: int) -> dict[str, Any]:
     try:
         bench = memories.bench(suite, method, seed, haystack)
-        held = memories.fill(method.function(), bench, haystack)
+        held = memories.fill(memories.factory(method), bench, haystack)
         usage = memories.usage(held)
-    except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
+    except _NOT_ITS_FAULT:
         raise
     except BaseException as error:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will tell
         return {"problem": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
@@ -181,9 +185,9 @@ def index(
         for suite, key, method, seed in work:
             try:
                 if method.name not in factories:
-                    factories[method.name] = method.function()
+                    factories[method.name] = memories.factory(method)
                 memories.hold(method, factories[method.name], seed, suite, memories.haystack(suite, key))
-            except (pytest.UsageError, pytest.exit.Exception, KeyboardInterrupt):
+            except _NOT_ITS_FAULT:
                 raise
             except BaseException:  # the method's own fault, `sys.exit` and `pytest.skip` too: its items will show it
                 pass

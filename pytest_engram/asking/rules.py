@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pytest_engram.memory import Dropped, Recalled
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
 
+_SET_ITERATOR = type(iter(frozenset[object]()))
 _TAGGED = re.compile(r"[0-9a-f]{8}-")  # what the ids of a haystack begin with, as `memories.Haystack` gives them
 
 
@@ -49,7 +50,7 @@ def check_recalled(
 
     if isinstance(returned, (str, bytes, Mapping)) or not isinstance(returned, Iterable):
         raise broken(f"search returned {type(returned).__name__}, not a list of ids")
-    if isinstance(returned, Set):
+    if _unordered(returned):
         raise broken(f"search returned a {type(returned).__name__}, which has no order; return a list, best first")
     found: list[Place] = []
     seen: dict[str, int] = {}
@@ -74,15 +75,31 @@ def _recalled(result: Recalled, known: Collection[str], broken: Callable[[str], 
         raise broken(f"the text of a Recalled is {type(result.text).__name__}, not str")
     if isinstance(result.sources, (str, bytes)) or not isinstance(result.sources, Iterable):
         raise broken(f"the sources of a Recalled are {type(result.sources).__name__}, not a list of ids")
+    if _unordered(result.sources):
+        kind = type(result.sources).__name__
+        raise broken(f"the sources of a Recalled are a {kind}, which has no order; give a list")
     ids = dict.fromkeys(_id(source, known, broken, tag) for source in result.sources)
-    return Place(tuple(ids), str(result.text))
+    return Place(tuple(ids), plain(result.text))
+
+
+def _unordered(given: object) -> bool:
+    """Whether what comes out first is chance: a set, the keys of a dict, or an iterator over a set."""
+    return isinstance(given, (Set, _SET_ITERATOR))
+
+
+def plain(text: str) -> str:
+    """The very characters of a text, as an exact `str`.
+
+    `str(text)` would ask a subclass, whose `__str__` may tell something else each time, or another subclass.
+    """
+    return str.__str__(text)
 
 
 def _id(given: object, known: Collection[str], broken: Callable[[str], Violation], tag: str) -> str:
     if not isinstance(given, str):
         cure = ": return hit['id']" if isinstance(given, Mapping) and "id" in given else ""
         raise broken(f"id {given!r:.200} is {type(given).__name__}, not str{cure}")
-    id_ = str(given)
+    id_ = plain(given)
     if id_ not in known:
         if tag and _TAGGED.match(id_) and not id_.startswith(tag):
             raise broken(
@@ -110,6 +127,8 @@ def check_trace(trace: object, *, known: Collection[str], method: str, question:
         return []
     if isinstance(trace, (str, bytes)) or not isinstance(trace, Iterable):
         raise broken(f"returned {type(trace).__name__}")
+    if _unordered(trace):
+        raise broken(f"returned a {type(trace).__name__}, which has no order")
     found: list[dict[str, Any]] = []
     for one in trace:
         if len(found) == len(known):
@@ -117,14 +136,14 @@ def check_trace(trace: object, *, known: Collection[str], method: str, question:
         if not isinstance(one, Dropped):
             raise broken(f"holds {type(one).__name__}")
         for id_ in (one.id, one.by):
-            if not isinstance(id_, str) or id_ not in known:
+            if not isinstance(id_, str) or plain(id_) not in known:
                 raise broken(f"names {id_!r:.80}, which is no entry of the haystack")
         if not isinstance(one.why, str):
             raise broken(f"`why` is {type(one.why).__name__}, not str")
         if one.rank is not None and (isinstance(one.rank, bool) or not isinstance(one.rank, Integral)):
             raise broken(f"`rank` is {type(one.rank).__name__}, neither int nor None")
         rank = None if one.rank is None else int(one.rank)
-        found.append({"id": str(one.id), "by": str(one.by), "why": str(one.why), "rank": rank})
+        found.append({"id": plain(one.id), "by": plain(one.by), "why": plain(one.why), "rank": rank})
     return found
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from pytest_engram.asking import recorded, rules
+from pytest_engram.asking import again, recorded, rules
 from pytest_engram.asking.memories import Empty, Held, Memories, close_one
 from pytest_engram.asking.procedures import PROCEDURES, SEARCHES
 from pytest_engram.asking.rules import Place
+from pytest_engram.asking.watch import theirs
 from pytest_engram.memory import Bench, Entry, Memory, MemoryFactory, Method, Recalled
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites.base import Question, Suite
-
-ASKED_TWICE = 20  # one question in so many
-TWICE_KEPT = 2048  # entries of a haystack up to which the memory that is asked again is kept, as the first one is
 
 
 def blank(suite: Suite, question: Question, method: str, seed: int, k: int, name: str) -> Outcome:
@@ -65,8 +62,10 @@ class Asker:
         seed: int,
         name: str,
         fixture: Callable[[], MemoryFactory],
+        *,
+        twice: bool = False,
     ) -> Outcome:
-        """What one method recalls for one question, not yet judged.
+        """What one method recalls for one question, not yet judged; asked `twice`, the same both times.
 
         Whatever the method itself raises goes through: it is the author's own traceback, and the item's error.
         """
@@ -89,11 +88,15 @@ class Asker:
         if method.recorded is not None:
             self._take(self._recordings[method.name], suite, question, probe, outcome)
             return outcome
-        repeated = self._memories.calls.repeated
+        watch, repeated = self._memories.watch, self._memories.calls.repeated
+        watch.whose = method.name
         try:
             asked = PROCEDURES[suite.asks](probe, question, suite.settings)
-            _check_determinism(probe)
+            if twice:
+                _ask_twice(probe)
             dropped = probe.trace()
+            if told := watch.problem(method.name, f"{suite.name}:{question.id}"):
+                raise rules.Violation(told)
         except rules.Violation as broken:
             outcome.status, outcome.reason = "violation", str(broken)
             return outcome
@@ -169,19 +172,16 @@ class Probing:
         self._first: Held | None = None
         self._temporary: list[Held] = []
 
-    def held(self, *, one_by_one: bool = False, fresh: bool = False) -> Held:
-        """The memory with all entries written; `fresh`: not the one that was asked first, but a second one."""
+    def held(self, *, one_by_one: bool = False) -> Held:
+        """The memory with all entries written."""
         __tracebackhide__ = True
-        factory = self._fixture()
-        large = fresh and len(self.entries) > TWICE_KEPT and not self.method.shared
-        if not (one_by_one or large or self.method.scope == "function"):
-            held = self._memories.hold(
-                self.method, factory, self._seed, self._suite, self.haystack, second=fresh, admit=self._admit
-            )
-        elif self.method.scope == "function" and self._first is not None and not (one_by_one or fresh):
+        factory = theirs(self._fixture)
+        if not (one_by_one or self.method.scope == "function"):
+            held = self._memories.hold(self.method, factory, self._seed, self._suite, self.haystack, admit=self._admit)
+        elif self.method.scope == "function" and self._first is not None and not one_by_one:
             held = self._first
         else:
-            use = f"{'one-' if one_by_one else ''}{'again-' if fresh else ''}{len(self._temporary)}"
+            use = f"{'one-' if one_by_one else ''}{len(self._temporary)}"
             bench = self._memories.bench(self._suite, self.method, self._seed, self.haystack, use)
             held = self._memories.fill(factory, bench, self.haystack, one_by_one=one_by_one)
             self._temporary.append(held)
@@ -232,17 +232,18 @@ class Probing:
         """What the memory was given."""
         return self.held().bench
 
-    def search(self, *, one_by_one: bool = False, fresh: bool = False) -> list[Any]:
+    def search(self, *, one_by_one: bool = False) -> list[Any]:
         """What the method returns, checked: the first search is the one that is put down and timed.
 
         Returns:
             Ids, or, where the memory has texts of its own, {text, sources} or {id} for each place.
         """
         __tracebackhide__ = True
-        held = self.held(one_by_one=one_by_one, fresh=fresh)
+        held = self.held(one_by_one=one_by_one)
         calls, encodings = self._memories.calls, held.bench.encodings
         returned = calls.call(held.memory.search, self._question.query, self.k)
-        places = rules.check_recalled(
+        places = theirs(  # what comes may be made as it is looked at
+            rules.check_recalled,
             returned,
             k=self.k,
             known=self.haystack.by_id,
@@ -289,6 +290,7 @@ class Probing:
         outcome.seconds, outcome.encodings = round(self.seconds, 6), self._encodings
         if self._first is None:
             return
+        outcome.unsplit = self._first.bench.unsplit
         outcome.wrote, self._first.wrote = self._first.wrote, {}
         outcome.usage = self._memories.usage(self._first)
 
@@ -298,12 +300,9 @@ class Probing:
             close_one(self._memories.calls, held.memory)
 
     @property
-    def asked_twice(self) -> bool:
-        """Whether this is one of the questions that a deterministic method is asked twice."""
-        if self.method.stochastic or self._searches == 0:
-            return False
-        digest = hashlib.sha256(f"{self._suite.name}:{self._question.id}".encode()).digest()
-        return int.from_bytes(digest[:4], "big") % ASKED_TWICE == 0
+    def whose(self) -> str:
+        """Method and question, as messages name them."""
+        return f"{self.method.name} on {self._suite.name}:{self._question.id}"
 
     def trace(self) -> list[dict[str, Any]] | None:
         """What the memory says that it dropped, checked, or None where it says nothing."""
@@ -314,7 +313,8 @@ class Probing:
         if trace is None:
             return None
         by_id = self.haystack.by_id
-        dropped = rules.check_trace(
+        dropped = theirs(
+            rules.check_trace,
             self._memories.calls.call(trace, self._question.query, self.k),
             known=by_id,
             method=self.method.name,
@@ -323,22 +323,12 @@ class Probing:
         return [{**drop, "id": by_id[drop["id"]].id, "by": by_id[drop["by"]].id} for drop in dropped]
 
 
-def _check_determinism(probe: Probing) -> None:
+def _ask_twice(probe: Probing) -> None:
     __tracebackhide__ = True
-    if not probe.asked_twice:
-        return
     first = _plain(probe.places)
-    second = probe.search(fresh=True)
-    if first != second:
-        rank = next(
-            (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
-            min(len(first), len(second)),
-        )
-        raise rules.Violation(
-            f"{probe.method.name} on {probe._suite.name}:{probe._question.id}: deterministic: asked twice, "
-            f"two different answers from rank {rank + 1} ({first[rank : rank + 3]}, then {second[rank : rank + 3]}); "
-            "declare it with @method(stochastic=True), or, where what was written takes time to show, wait in prepare()"
-        )
+    told = again.problem(probe.whose, "by the same memory at once", first, probe.search())
+    if told is not None:
+        raise rules.Violation(told)
 
 
 def _plain(places: Sequence[Place]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -15,7 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_engram.basics import sealed
+
 Arrays = dict[str, NDArray[Any]]
+
+_LISTING = "arrays.json"
 
 
 class CacheError(Exception):
@@ -34,7 +37,7 @@ def cache_dir() -> Path:
 def cached_arrays(directory: Path, key: str, compute: Callable[[], Mapping[str, NDArray[Any]]]) -> Arrays:
     """The arrays that `compute` gives, computed once for `key` and then mapped read-only from the disk.
 
-    Processes that ask at the same time wait for the one that computes. What is damaged is computed again.
+    Processes that ask at the same time wait for the one that computes. What is damaged is computed again, with a note.
 
     Args:
         directory: where such arrays lie; made where it is missing.
@@ -71,24 +74,31 @@ def kept_file(path: Path, content: bytes) -> None:
         CacheError: the folder can't be written.
     """
     with writing(path.parent):
-        try:
+        with suppress(FileNotFoundError):
             if path.read_bytes() == content:
                 return
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as made:
-            made.write(content)
-        Path(made.name).replace(path)
+            sealed.damaged(path)
+        placed(path, content)
+
+
+def placed(path: Path, content: bytes) -> None:
+    """Write a file whole, in a folder that is made where it is missing; what stood there is replaced.
+
+    Raises:
+        CacheError: the folder can't be written.
+    """
+    with writing(path.parent):
+        sealed.placed(path, content)
 
 
 def _write(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     with whole(folder) as made:
-        sums = {}
+        told = []
         for number, (name, given) in enumerate(arrays.items()):
             array = np.ascontiguousarray(given).reshape(np.shape(given))
             np.save(made / f"{number}.npy", array, allow_pickle=False)
-            sums[name] = checksum(array)
-        (made / "arrays.json").write_text(json.dumps(sums), encoding="utf-8")
+            told.append([name, *described(array)])
+        sealed.keep(made / _LISTING, {"arrays": told})
 
 
 @contextmanager
@@ -97,6 +107,7 @@ def whole(folder: Path) -> Iterator[Path]:
 
     What stood there before is replaced: it is damaged, as a sound one is never written again.
     """
+    folder.parent.mkdir(parents=True, exist_ok=True)  # somebody may have emptied the cache meanwhile
     made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", suffix=".tmp", dir=folder.parent))
     try:
         yield made
@@ -110,12 +121,16 @@ def whole(folder: Path) -> Iterator[Path]:
 
 def _read(folder: Path) -> Arrays | None:
     try:
-        sums = json.loads((folder / "arrays.json").read_bytes())
-        arrays = {name: mapped(folder / f"{number}.npy") for number, name in enumerate(sums)}
-        sound = all(checksum(array) == sums[name] for name, array in arrays.items())
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-    return arrays if sound else None
+        told = sealed.recall(folder / _LISTING).get("arrays")
+        if told is not None:
+            arrays = {name: mapped(folder / f"{number}.npy") for number, (name, *_) in enumerate(told)}
+            if all(described(arrays[name]) == known for name, *known in told):
+                return arrays
+    except (OSError, ValueError):
+        pass
+    if folder.exists():
+        sealed.damaged(folder)
+    return None
 
 
 def mapped(path: Path) -> NDArray[Any]:
@@ -130,6 +145,11 @@ def mapped(path: Path) -> NDArray[Any]:
         raise
     except Exception as error:  # a garbled header makes numpy raise almost anything
         raise ValueError(f"{path}: no array: {error}") from None
+
+
+def described(array: NDArray[Any]) -> list[Any]:
+    """All that makes an array what it is, as JSON: `checksum`, type and shape. A file's header can be damaged, too."""
+    return [checksum(array), array.dtype.str, list(array.shape)]
 
 
 def checksum(array: NDArray[Any]) -> int:

@@ -38,6 +38,7 @@ def progress(
         yield _Silent()
         return
     stream = sys.stderr if file is None else file
+    label = "".join(character if character.isprintable() else " " for character in label)  # a model's name, of anywhere
     bar = (_Terminal if stream.isatty() else _Lines)(label, total, unit, stream, patience)
     try:
         yield bar

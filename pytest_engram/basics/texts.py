@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+
+
+# Letters and symbols by name that have no ink: Hangul fillers, the empty Braille cell, the grapheme joiner.
+_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def visible(text: str) -> str:
+    """What is left of a text without characters that nobody sees; white space is folded, accents are composed.
+
+    Without control and format characters (zero-width ones among them), variation selectors and fillers. Two texts that
+    look alike for want of such a character are equal.
+    """
+    if text.isascii():
+        return " ".join(_CONTROL.sub("", text).split())
+    shown = _BLANK.sub("", unicodedata.normalize("NFC", text))
+    kept = (c for c in shown if unicodedata.category(c) not in ("Cf", "Cc", "Cs", "Cn") or c.isspace())
+    folded = " ".join("".join(c for c in kept if not "\ufe00" <= c <= "\ufe0f").split())
+    return folded if any(unicodedata.category(c)[0] != "M" and c != " " for c in folded) else ""
 
 
 def normalise(text: str) -> str:
@@ -28,3 +48,22 @@ def contains(normalised: str, answers: Iterable[str]) -> bool:
     """Whether what `normalise` or `searchable` returned contains any of the accepted answers."""
     wanted = map(normalise, [answers] if isinstance(answers, str) else answers)
     return any(answer in normalised for answer in wanted if answer)
+
+
+# What an answer is found in by chance: official rules count it, and tables say so.
+SERIAL = "a serial number"
+PART = "a part of a word"
+# Scripts that write no space between words: there, every part of a text may be a word.
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTER = rf"[^\W{_UNSPACED}]"
+
+
+def contains_word(normalised: str, answers: Iterable[str]) -> bool:
+    """Whether any of the accepted answers stands in a normalised text as a word, or as several, and not inside one."""
+    wanted = [answer for answer in map(normalise, answers) if answer]
+    return any(
+        re.search(rf"(?<!{_LETTER}){re.escape(answer)}(?!{_LETTER})", normalised)
+        if re.fullmatch(rf"{_LETTER}(?:.*{_LETTER})?", answer, re.DOTALL)
+        else answer in normalised
+        for answer in wanted
+    )

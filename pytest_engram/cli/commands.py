@@ -6,10 +6,13 @@ Every command imports what it needs when it is called, so that `engram --help` i
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
 import click
+
+from pytest_engram.cli.speech import encodable, hang_up, say
 
 _RUN = click.Path(path_type=Path, exists=True)
 _DATA = click.option(
@@ -33,21 +36,53 @@ def _after(one: str | None, *examples: str) -> str:
 
 
 class _Group(click.Group):
-    """Tells in one line, with exit code 2, what a user can cause; all else is our fault, and keeps its traceback."""
+    """Tells in one line, with exit code 2, what a user can cause; all else is our fault, and keeps its traceback.
+
+    The exit code 1 is a command's own answer, such as "worse": no fault, and no key that was pressed, ends with it.
+    """
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        encodable()
+        try:
+            return super().main(*args, **extra)
+        except Exception:
+            if not extra.get("standalone_mode", True):
+                raise
+            traceback.print_exc()
+            sys.exit(2)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _Interrupted("interrupted") from None
+        except BrokenPipeError:
+            hang_up()
+            ctx.exit(2)
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:
-            if not isinstance(error, BrokenPipeError) and _is_the_users(error):  # click ends quietly at a closed pipe
+            if _is_the_users(error):
                 raise _Told(str(error)) from None
             raise
+        finally:
+            from pytest_engram.basics import sealed
+
+            for line in sealed.noted():
+                say(f"note: {line}", err=True)
 
 
 class _Told(click.ClickException):
     exit_code = 2
+
+    def format_message(self) -> str:
+        from pytest_engram.report.wording import plain
+
+        return plain(self.message)
+
+
+class _Interrupted(_Told):
+    exit_code = 130  # as shells have it
 
 
 def _is_the_users(error: Exception) -> bool:
@@ -106,10 +141,11 @@ def report(run: Path, output: Path | None) -> None:
 
     found = runfolder.read(run, killed=True)
     folder = output or found.folder
-    written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts, known=found.known)
-    runfolder.copy(found.folder, folder)
+    with runfolder.alone(folder):
+        written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts, known=found.known)
+        runfolder.copy(found.folder, folder)
     for path in written:
-        click.echo(str(path))
+        say(str(path))
 
 
 @main.command(
@@ -159,7 +195,7 @@ def compare(
     else:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(text.encode("utf-8", "backslashreplace"))
-        click.echo(str(output))
+        say(str(output))
     if any(comparing.worse(found)):
         sys.exit(1)
 
@@ -171,7 +207,8 @@ def _rendered(found: dict[str, Any], style: str, on_screen: bool) -> str:
     from pytest_engram.report import comparison
 
     if style == "json":
-        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        # In ASCII: no character can steer the terminal, and none is lost where the encoding lacks it.
+        return json.dumps(found, indent=1) + "\n"
     if style == "markdown":
         return comparison.to_markdown(found)
     if style == "html":
@@ -205,8 +242,9 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
     from pytest_engram.runs import folder as runfolder
 
     found = merging.merge([runfolder.read(part) for part in parts])
-    reports.write_run(output, found.outcomes, found.manifest, found.texts, found.known)
-    click.echo(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
+    with runfolder.alone(output):
+        reports.write_run(output, found.outcomes, found.manifest, found.texts, found.known)
+    say(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
     _list("in several parts, with the same outcome", found.doubled)
     _list("an error, or not run, in one part and measured in another", found.mended)
     _list("missing", found.missing)
@@ -216,11 +254,11 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
 
 def _list(what: str, items: list[str], shown: int = 10) -> None:
     if items:
-        click.echo(f"{what}: {len(items)}")
+        say(f"{what}: {len(items)}")
         for item in items[:shown]:
-            click.echo(f"  {item}")
+            say(f"  {item}")
         if len(items) > shown:
-            click.echo(f"  and {len(items) - shown} more")
+            say(f"  and {len(items) - shown} more")
 
 
 @main.command(
@@ -260,7 +298,7 @@ def verify(run: Path, cases: tuple[Path, ...], data: Path | None, quiet: bool) -
             status = click.style(f"{finding.status:9}", fg=colours[finding.status])
             click.echo(f"{status}  {plain(f'{finding.what}: {finding.detail}')}")
     told = {"agrees": "agree", "differs": "do not agree", "unchecked": "could not be checked"}
-    click.echo(", ".join(f"{counts[status]} {words}" for status, words in told.items() if counts[status]))
+    say(", ".join(f"{counts[status]} {words}" for status, words in told.items() if counts[status]))
     if counts["differs"]:
         sys.exit(1)
 
@@ -281,13 +319,15 @@ def pack(folders: tuple[Path, ...]) -> None:
     the same bytes.
     """  # noqa: D301 - \b: lines that click must not join
     from pytest_engram.review import pack as packing
+    from pytest_engram.runs import folder as runfolder
 
     for folder in folders:
-        done = packing.pack(folder)
-        click.echo(f"{folder}: {_size(done.before)} → {_size(done.after)}")
+        with runfolder.alone(folder):
+            done = packing.pack(folder)
+        say(f"{folder}: {_size(done.before)} → {_size(done.after)}")
         for what, names in (("compressed", done.compressed), ("removed", done.removed)):
             if names:
-                click.echo(f"  {what:10}  {', '.join(names)}")
+                say(f"  {what:10}  {', '.join(names)}")
 
 
 def _size(count: int) -> str:
@@ -305,10 +345,10 @@ def init(folder: Path) -> None:
 
     started = starter.start(folder)
     for path in started.written:
-        click.echo(f"written  {path}")
+        say(f"written  {path}")
     for path in started.left:
-        click.echo(f"left     {path} (it was there)")
-    click.echo(f"\nNext:\n  {started.command}")
+        say(f"left     {path} (it was there)")
+    say(f"\nNext:\n  {started.command}")
 
 
 @main.command(
@@ -331,6 +371,7 @@ def doctor(data: Path | None, encoder: str, as_json: bool) -> None:
     The hub is asked once, for five seconds at most.
     """
     from pytest_engram.cli import doctor as examining
+    from pytest_engram.report.wording import plain
 
     colours = {"ok": "green", "note": "yellow", "bad": "red"}
     checks: list[examining.Check] = []
@@ -338,20 +379,21 @@ def doctor(data: Path | None, encoder: str, as_json: bool) -> None:
         if not as_json:
             if not checks or checks[-1].section != check.section:
                 click.echo(click.style(check.section, bold=True))
-            click.echo(f"  {click.style(f'{check.status:4}', fg=colours[check.status])}  {check.what}: {check.detail}")
+            status = click.style(f"{check.status:4}", fg=colours[check.status])
+            click.echo(f"  {status}  {plain(f'{check.what}: {check.detail}')}")
             if check.cure:
-                click.echo(f"        cure: {check.cure}")
+                say(f"        cure: {check.cure}")
         checks.append(check)
     bad = [check.what for check in checks if check.status == "bad"]
     if as_json:
         import json
 
-        click.echo(json.dumps(examining.table(checks), indent=1, ensure_ascii=False))
+        say(json.dumps(examining.table(checks), indent=1))
     else:
         verdict = (
             f"A run can't work: {', '.join(bad)}." if bad else "`pytest --engram-method=loom -n auto` can run here."
         )
-        click.echo(f"\n{verdict}")
+        say(f"\n{verdict}")
     if bad:
         sys.exit(1)
 
@@ -414,20 +456,20 @@ def fetch(names: tuple[str, ...], folder: Path | None, listed: bool) -> None:
     wanted = [d for d in downloads.TABLE if not names or any(d in known[name] for name in names)]
     if listed:
         for line in fetching.listed(wanted, folder):
-            click.echo(line)
+            say(line)
         return
     place = (folder or locations.fetched()).expanduser().absolute()
     try:
-        failed = fetching.fetch(wanted, place, click.echo)
+        failed = fetching.fetch(wanted, place, say)
     except fetching.Unwritable as error:
-        click.echo(f"not fetched: {error}", err=True)
+        say(f"not fetched: {error}", err=True)
         sys.exit(1)
     for reason, files in failed.items():
-        click.echo(f"not fetched: {', '.join(files)}: {reason}", err=True)
+        say(f"not fetched: {', '.join(files)}: {reason}", err=True)
     if failed:
         sys.exit(1)
     if folder is not None:
-        click.echo(f"Give runs --engram-data {folder}, or set ENGRAM_DATA.")
+        say(f"Give runs --engram-data {folder}, or set ENGRAM_DATA.")
 
 
 @main.command(
@@ -456,7 +498,7 @@ def register(paths: tuple[Path, ...], lock: Path | None, check: bool) -> None:
     for path, status in found:
         shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
         fresh = not check and status != registration.BEFORE
-        click.echo(f"{shown}: {f'registered ({status})' if fresh else status}")
+        say(f"{shown}: {f'registered ({status})' if fresh else status}")
     if not found:
         raise _Told(f"no micro-test suite under {', '.join(map(str, places))}")
     if check and any(status != registration.BEFORE for _, status in found):

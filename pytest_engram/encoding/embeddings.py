@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import checksum, locked, mapped, writing
 from pytest_engram.basics.progress import Bar
 from pytest_engram.encoding.modelfolder import BATCH, Embeddings, Encode, EncoderError, EncoderSpec, load
@@ -115,10 +116,9 @@ class EmbeddingStore:
     @property
     def query_seconds(self) -> float | None:
         """What embedding one query takes, as measured when the model was loaded; None: it never was."""
-        try:
-            found = json.loads((self._folder / _TIMED).read_bytes())["query_seconds"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        found = None
+        with suppress(OSError):
+            found = sealed.recall(self._folder / _TIMED).get("query_seconds")
         return found if isinstance(found, float) and 0 < found < math.inf else None
 
     def _time(self, encode: Encode, queries: Sequence[str]) -> None:
@@ -128,9 +128,8 @@ class EmbeddingStore:
             encode([_printable(query)])
             taken.append(time.perf_counter() - start)
         if len(taken) > 1:
-            told = json.dumps({"query_seconds": round(median(taken[1:]), 6)}).encode()
             with writing(self._folder):
-                _put(self._folder / _TIMED, lambda file: file.write(told))
+                sealed.keep(self._folder / _TIMED, {"query_seconds": round(median(taken[1:]), 6)})
 
     # Reading.
 
@@ -184,7 +183,7 @@ class EmbeddingStore:
             except OSError:
                 continue
             except (ValueError, KeyError, TypeError):
-                self._damaged.add(name)
+                self._lose(name)
                 continue
             number = len(self._segments)
             self._segments.append(segment)
@@ -195,15 +194,19 @@ class EmbeddingStore:
         segment = self._segments[number]
         self._unchecked.discard(number)
         try:
-            segment.embeddings = mapped(self._folder / f"{segment.name}.npy")
-            shape = (segment.rows, self.spec.dimensions)
-            if segment.embeddings.shape == shape and checksum(segment.embeddings) == segment.checksum:
+            segment.embeddings = found = mapped(self._folder / f"{segment.name}.npy")
+            plain = found.shape == (segment.rows, self.spec.dimensions) and found.dtype == np.float32
+            if plain and checksum(found) == segment.checksum:
                 return
         except (OSError, ValueError):
             pass
-        self._damaged.add(segment.name)
+        self._lose(segment.name)
         for key in [key for key, place in self._index.items() if place >> 32 == number]:
             del self._index[key]
+
+    def _lose(self, name: str) -> None:
+        self._damaged.add(name)
+        sealed.note(f"{self._folder / name}.npy: embeddings damaged in the cache; they are embedded anew")
 
     # Writing.
 

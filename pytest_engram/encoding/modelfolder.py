@@ -7,10 +7,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import cache_dir
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ Encode: TypeAlias = "Callable[[list[str]], Embeddings]"
 
 BGE = "bge-small-en-v1.5"
 MINILM = "all-MiniLM-L6-v2"
+
+# Of the model.safetensors at sentence-transformers/all-MiniLM-L6-v2, which a package ships as well.
+MINILM_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 BATCH = 64  # texts that are embedded at once
 
@@ -158,21 +163,32 @@ class ModelFolder:
         return sorted(found)
 
     def hash(self) -> str:
-        """sha256 over `files`; kept, as the weights are large, for as long as no file is touched."""
+        """sha256 over the names and the sha256 of `files`."""
+        told = "".join(f"{name}\0{digest}\n" for name, digest in self.hashes().items())
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def hashes(self) -> dict[str, str]:
+        """The sha256 of each of `files`, by name; kept, as the weights are large, as long as no file is touched.
+
+        Raises:
+            OSError: one can't be read.
+        """
         files = self.files()
         stats = [path.stat() for path in files]
         names = [path.relative_to(self.folder).as_posix() for path in files]
         state = [[n, s.st_size, s.st_mtime_ns, s.st_ctime_ns] for n, s in zip(names, stats, strict=True)]
         kept = cache_dir() / "encoders" / (hashlib.sha256(str(self.folder).encode()).hexdigest()[:32] + ".json")
-        memo = _json(kept, damaged_ok=True)
-        if memo.get("state") == state and isinstance(memo.get("hash"), str):
-            return str(memo["hash"])
-        digest = hashlib.sha256()
+        with suppress(OSError):
+            memo = sealed.recall(kept)
+            if memo.get("state") == state and "hashes" in memo:
+                return dict(memo["hashes"])
+        found = {}
         for name, path in zip(names, files, strict=True):
             with path.open("rb") as file:
-                digest.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-        _keep(kept, {"state": state, "hash": digest.hexdigest()})
-        return digest.hexdigest()
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        with suppress(OSError):  # a memo that can't be kept costs a second next time, no more
+            sealed.keep(kept, {"state": state, "hashes": found})
+        return found
 
 
 _WEIGHTS = {".safetensors", ".bin"}
@@ -228,28 +244,12 @@ def load(spec: EncoderSpec) -> Encode:
     return encode
 
 
-def _json(path: Path, damaged_ok: bool = False) -> dict[str, Any]:
+def _json(path: Path) -> dict[str, Any]:
     """The mapping in a file; {} where there is none."""
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError):
-        if damaged_ok:
-            return {}
-        raise
     if isinstance(value, dict):
         return value
-    if damaged_ok:
-        return {}
     raise ValueError(f"{path.name} holds no mapping")
-
-
-def _keep(path: Path, record: dict[str, Any]) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(record), encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError:
-        return  # a memo that can't be kept costs a second next time, no more

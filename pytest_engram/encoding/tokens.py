@@ -15,7 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_engram.basics.cache import CacheError, kept_file
+from pytest_engram.basics import sealed
+from pytest_engram.basics.cache import CacheError, placed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -93,7 +94,7 @@ class Tokens:
             mine = {key: self._counts[text] for text, key in zip(texts, keys, strict=True)}
             whole = {**kept, **mine}
             with suppress(CacheError):  # what can't be kept is counted again next time
-                kept_file(path, _written(whole if len(whole) <= KEPT else mine))
+                placed(path, _written(whole if len(whole) <= KEPT else mine))
 
     def _path(self, folder: Path, name: str) -> Path:
         safe = hashlib.sha256(f"{self.sha256}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -129,9 +130,10 @@ def _read(path: Path) -> dict[bytes, int]:
     """The counts in a file; none where it is damaged."""
     try:
         content = path.read_bytes()
-        digest, records = content[:32], content[32:]
-        if hashlib.sha256(records).digest() != digest:
-            return {}
-        return dict(_RECORD.iter_unpack(records))
-    except (OSError, struct.error):
+    except OSError:
         return {}
+    digest, records = content[:32], content[32:]
+    if hashlib.sha256(records).digest() != digest:
+        sealed.damaged(path)
+        return {}
+    return dict(_RECORD.iter_unpack(records))

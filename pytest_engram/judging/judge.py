@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_engram.judging import named, prompts, versions
+from pytest_engram.judging import luck, named, prompts, versions
 from pytest_engram.judging.named import Found, Unmeasured
 from pytest_engram.judging.scoring import SCORERS, Score
 from pytest_engram.reading import RECORDED
@@ -60,7 +60,7 @@ def judge(key: Key, line: Outcome, metrics: Mapping[str, Any]) -> Outcome:
         line,
         metrics=score.metrics,
         missing=score.missing,
-        hit=score.hit if score.hit is not None or decisive is None else decisive >= 1.0,
+        hit=score.hit if score.hit is not None or decisive is None else decisive >= 1.0 and not _vacuous(key, gold),
         gold=list(gold.shown),
         gold_ids=met,
         ceiling=gold.ceiling,
@@ -119,7 +119,14 @@ def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any], name
             score.metrics[name], score.missing[name] = None, str(reason)
     _limit(score, line.k)
     score.fields |= _versions(found, score, names)
+    if chance := luck.by_chance(found, score.metrics):
+        score.fields["by_chance"] = chance
     return score
+
+
+def _vacuous(key: Key, gold: Gold) -> bool:
+    """Whether the metric that decides is 1.0 because there is nothing to recall: that is no hit."""
+    return parse_metric(key.metrics[0])[0] in luck.VACUOUS and not gold.relevant
 
 
 def _versions(found: Found, score: Score, names: Sequence[str]) -> dict[str, Any]:

@@ -50,6 +50,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_configure_node(node: Any) -> None:
     if engram := _session(node.config):
         node.workerinput["engram"] = engram.handover
+        engram.seed_hashes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if engram := _session(node.config):
+        engram.ended(node)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
@@ -69,6 +76,20 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_finish(session: pytest.Session) -> None:
     if engram := _session(session.config):
         engram.collected()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    if engram := _session(config):
+        engram.seed_hashes()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    done = yield
+    if engram := _session(session.config):
+        engram.ask_again(session)
+    return done
 
 
 @pytest.hookimpl(wrapper=True)

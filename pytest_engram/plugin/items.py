@@ -72,6 +72,8 @@ class QuestionItem(pytest.Function):
         self.method = method
         self.seed = seed
         self.outcome: Outcome | None = None
+        self.attempts = 0
+        self.again = False  # asked when all others were done, to see whether the answer is the same
         if hasattr(self, "_id"):
             # Since 9.2, pytest holds ids in parts, what is in brackets as parameters; --lf looks up the parts.
             self._id = type(self._id).parse(self.nodeid)
@@ -80,8 +82,15 @@ class QuestionItem(pytest.Function):
         """The suite file, not the module of the function that all items share."""
         return self.path, 0, self.name  # a skip in a fixture needs a line
 
+    def begin(self) -> None:
+        """Forget what an earlier attempt found: a plugin may run an item again."""
+        self.attempts += 1
+        self.outcome = None
+        self.user_properties = [(name, value) for name, value in self.user_properties if name != PROPERTY]
+
     def publish(self, outcome: Outcome) -> None:
         """Put the outcome where it reaches the process that judges, through a worker's channel too."""
+        outcome.reruns = max(self.attempts - 1, 0)
         self.outcome = outcome
         # A worker's channel takes texts alone. What the outcome is worth is told by the process that judges.
         sent = outcome.to_line() if hasattr(self.config, "workerinput") else outcome
@@ -91,8 +100,9 @@ class QuestionItem(pytest.Function):
         """A violation is its one message; an error is the method's own traceback."""
         from pytest_engram.asking.memories import Empty, Unwritten
         from pytest_engram.asking.rules import Violation
+        from pytest_engram.basics.cache import CacheError
 
-        if isinstance(excinfo.value, (Violation, Empty, Unwritten)):
+        if isinstance(excinfo.value, (Violation, Empty, Unwritten, CacheError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *args, **kwargs)
 
@@ -112,6 +122,7 @@ def ask(request: pytest.FixtureRequest) -> None:
         item.seed,
         item.name,
         lambda: request.getfixturevalue(item.method.name),
+        twice=item.again,
     )
     item.publish(outcome)
     if outcome.status == "violation":
@@ -140,7 +151,12 @@ def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
 
     A failure is an error. A skip is "not run": a method that skips questions must not be scored on the others alone.
     """
-    if not isinstance(item, QuestionItem) or item.outcome is not None:
+    if not isinstance(item, QuestionItem):
+        return
+    if report.when == "setup":
+        item.begin()
+        report.user_properties = list(item.user_properties)
+    if item.outcome is not None:
         return
     if not report.passed and report.when in ("setup", "call") and call.excinfo is not None:
         error = call.excinfo.value

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,12 @@ from pytest_engram.judging.judges import described as judge_described
 from pytest_engram.judging.judges import lines as judge_lines
 from pytest_engram.memory import Method
 from pytest_engram.plugin import gates, returned, vault
+from pytest_engram.plugin.again import Compared
 from pytest_engram.plugin.items import PROPERTY, properties
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
 from pytest_engram.reading.desk import unread
+from pytest_engram.report.wording import plain_lines
 from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs import log as runlog
@@ -38,7 +40,7 @@ from pytest_engram.runs import manifest
 from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.runs.withheld import WITHHELD, unquoting, withhold, withhold_known
-from pytest_engram.suites.base import Gold, Key, Suite, parse_metric
+from pytest_engram.suites.base import Gold, Key, Question, Suite, parse_metric
 
 if TYPE_CHECKING:
     from pytest_engram.encoding.tokens import Tokens
@@ -91,11 +93,15 @@ class Recorder:
         self._told: dict[str, list[tuple[str, object]]] = {}  # an item's properties, until it is torn down
         self._log: Any = None
         self._interrupted = False
+        self.compared = Compared(1)
+        self.changed: set[str] = set()  # code that judges and is not what its files say, in any process
+        self._died: Counter[vault.Item] = Counter()  # how often an item took its worker with it
         self._queries: dict[str, dict[str, str]] = {}  # of a suite's questions, by id
 
-    def begin(self, earlier: Run | None, verdict: Verdict | None, desk: reading.Desk | None) -> None:
-        """Take the run that this one must not be worse than, and judge and reader, where there are any."""
+    def begin(self, earlier: Run | None, verdict: Verdict | None, desk: reading.Desk | None, workers: int = 1) -> None:
+        """Take the run that this one must not be worse than, judge and reader, and how many processes ask."""
         self._earlier, self._verdict = earlier, verdict
+        self.compared = Compared(workers)
         vault.of(self._config).desk = desk
         if verdict is not None:
             vault.of(self._config).bench = Bench(verdict)
@@ -117,9 +123,23 @@ class Recorder:
             for name, value in report.user_properties:
                 if name == PROPERTY:
                     line = value if isinstance(value, Outcome) else Outcome.from_record(json.loads(str(value)))
+                    # In another process than the one that died, the item does not know; the plugin does.
+                    line.reruns = max(line.reruns, int(getattr(report, "rerun", 0)), self._died[_key(line)])
                     self._told[report.nodeid] = properties(self.add(line))
+                    self.compared.remember(line, report)
         told = self._told.pop if report.when == "teardown" else self._told.get
         report.user_properties = [*others, *told(report.nodeid, [])]
+
+    def compare(self) -> None:
+        """Fail each item that was answered otherwise when it was asked again: a violation, in the log and in pytest."""
+        secrets = vault.of(self._config)
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        for first, told in self.compared.broken(secrets.outcomes):
+            kept = {name: getattr(first, name) for name in ("haystack", "wrote", "usage", "retries", "reruns")}
+            suite, question = self._asked[first.suite, first.question_id]
+            line = blank(suite, question, first.method, first.seed, first.k, first.item)
+            self._keep(replace(line, status="violation", reason=told, **kept))
+            self.compared.fail(first, told, terminal, self._config.hook.pytest_runtest_logreport)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
@@ -127,15 +147,24 @@ class Recorder:
         outcome = self._of_nodeid(crashitem)
         if outcome is not None:
             outcome.status, outcome.reason = "error", " ".join(str(report.longrepr).split())
+            outcome.reruns = self._died[_key(outcome)]
+            self._died[_key(outcome)] += 1
             self.add(outcome)
 
     def add(self, line: Outcome) -> Outcome:
-        """Have a line read, judge and keep it; of an item that several workers ran, the first."""
+        """Have a line read, judge and keep it.
+
+        Of an item that several workers ran, the first counts; of one that was run again, the last. But a rule that was
+        broken stays broken.
+        """
         secrets = vault.of(self._config)
         self._put_down_writing(line)
-        key = (line.suite, line.item, line.method, line.seed)
-        if key in secrets.outcomes:
-            return secrets.outcomes[key]
+        before = secrets.outcomes.get(_key(line))
+        if before is not None and line.reruns <= before.reruns:
+            return before
+        if before is not None and before.status == "violation":
+            before.reruns = line.reruns
+            return before
         self._take_answered()
         self._read(line)
         return self._keep(line)
@@ -143,8 +172,11 @@ class Recorder:
     def _keep(self, line: Outcome) -> Outcome:
         """Judge a line, also one that was judged before it had its answer, and put it down."""
         secrets = vault.of(self._config)
+        key = _key(line)
+        before = secrets.outcomes.get(key)
+        if before is not None and (before.status == "violation" or before.reruns > line.reruns):
+            return before  # what this is an answer to counts no more
         outcome = judge(secrets.keys[line.suite], line, self._metrics)
-        key = (outcome.suite, outcome.item, outcome.method, outcome.seed)
         if outcome.reason or outcome.missing:
             outcome.reason = public(outcome.reason)
             outcome.missing = {name: public(why) for name, why in outcome.missing.items()}
@@ -165,8 +197,8 @@ class Recorder:
         gold = key.gold(line.question_id)
         if not self._reads(key, gold):
             return
-        suite, haystack = self._places[line.suite, line.question_id]
-        entries = returned.entries(line, self._memories.haystack(suite, haystack).plain)
+        suite, question = self._asked[line.suite, line.question_id]
+        entries = returned.entries(line, self._memories.haystack(suite, question.haystack).plain)
         secrets.desk.read(line, reading.Asked(line.query, entries, key.prompts, gold.prompt))
 
     def _reads(self, key: Key, gold: Gold) -> bool:
@@ -187,10 +219,9 @@ class Recorder:
         method = self._shared.get(line.method)
         if method is None:
             return
-        suite, key = self._places[line.suite, line.question_id]
-        told = self._memories.written.get(
-            self._memories.namespace(method, line.seed, self._memories.haystack(suite, key))
-        )
+        suite, question = self._asked[line.suite, line.question_id]
+        haystack = self._memories.haystack(suite, question.haystack)
+        told = self._memories.written.get(self._memories.namespace(method, line.seed, haystack))
         if told is not None and (wrote := told.pop("wrote", None)):
             line.wrote = {**wrote, **line.wrote}
             for name, used in told.get("usage", {}).items():
@@ -201,8 +232,10 @@ class Recorder:
         return {method.name: method for method in self._methods.selected if method.shared}
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], tuple[Suite, str]]:
-        return {(suite.name, q.id): (suite, q.haystack) for suite in self._suites() for q in suite.questions}
+    def _asked(self) -> dict[tuple[str, str], tuple[Suite, Question]]:
+        return {
+            (suite.name, question.id): (suite, question) for suite in self._suites() for question in suite.questions
+        }
 
     def _to_be_judged(self, outcome: Outcome) -> bool:
         if self._verdict is None or outcome.answer is None:
@@ -273,7 +306,8 @@ class Recorder:
         """What pytest writes to, at the beginning of a line."""
         if terminal := self._config.pluginmanager.get_plugin("terminalreporter"):
             terminal.ensure_newline()
-        return self._config.get_terminal_writer()._file
+            return terminal._tw._file
+        return None  # under `-p no:terminal`
 
     def _take_verdicts(self) -> None:
         """Wait for the judge, and judge its lines again with its verdicts."""
@@ -364,6 +398,8 @@ class Recorder:
             self.failures = [f"interrupted while the report was written; `engram report {shown}` writes it"]
             return
         self.failures += gates.failures(decided)
+        self.failures += _changed(sorted(self.changed))
+        self.failures += _unfailed(outcomes) if session.exitstatus == pytest.ExitCode.OK else []
         gates.to_junit(self._config.pluginmanager, decided)
         if self.unwritten is not None:
             self.failures.append(self.unwritten)
@@ -406,10 +442,27 @@ class Recorder:
             found["constant"] = {"answer": same[0], "metrics": dict(same[1])}
         return {name: values for name, values in found.items() if values}
 
+    def _cut(self, outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
+        """By suite whose entries were embedded: how many of the different ones the encoder cuts, and of how many."""
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.encoding.encoders import EncoderSpec
+        from pytest_engram.encoding.window import Window
+
+        used = {outcome.suite for outcome in outcomes if outcome.encodings}
+        told = self._encoder()
+        if told is None or not used:
+            return {}
+        given = {field.name: told[field.name] for field in fields(EncoderSpec)}
+        window = Window(EncoderSpec(**given), cache_dir() / "tokens")
+        found = {s.name: window.cut(s.texts()[0], s.name) for s in self._suites() if s.name in used}
+        return {name: counts for name, counts in found.items() if counts is not None}
+
     def _manifest(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         keys = vault.of(self._config).keys
         methods = self._methods.selected
         suites = {suite.name: describe(keys[suite.name]) | self._floor(suite) for suite in self._suites()}
+        for name, (cut, of) in self._cut(outcomes).items():
+            suites[name]["cut"] = {"entries": cut, "of": of}
         items = sum(len(self._methods.seeds(method)) for method in methods)
         desk = vault.of(self._config).desk
         took = reading.totals(unquoting(line) if self._withheld(line.suite) else line for line in outcomes)
@@ -429,6 +482,8 @@ class Recorder:
             judge=self._judge_described(),
             root=self._config.rootpath,
             admission=_admission(outcomes),
+            again=self.compared.describe(len(outcomes)),
+            changed=sorted(self.changed),
             seconds=time.time() - self.started,
         )
 
@@ -482,9 +537,9 @@ class Recorder:
         if secrets.desk is not None:
             took = reading.totals(secrets.outcomes.values())
             for line in reading.lines(secrets.desk.spec, took, secrets.desk.notes()):
-                terminal.line(line)
+                terminal.line(plain_lines(line))  # it may quote a server
         for line in self._judge_lines():
-            terminal.line(line)
+            terminal.line(plain_lines(line))
         self._tell_failures(terminal)
         if self.unwritten is not None:
             return
@@ -494,7 +549,7 @@ class Recorder:
 
     def _tell_failures(self, terminal: pytest.TerminalReporter) -> None:
         for failure in self.failures:
-            terminal.line(failure, red=True, bold=True)
+            terminal.line(plain_lines(failure), red=True, bold=True)
 
     def close(self) -> None:
         """Close the log."""
@@ -517,6 +572,27 @@ def _admission(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
             counts["memories"] += 1
             counts["found"] += bool(outcome.wrote["found"])
     return found
+
+
+def _key(line: Outcome) -> vault.Item:
+    return line.suite, line.item, line.method, line.seed
+
+
+def _changed(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return [f"the code that judges was changed as the run went on: {shown}; its numbers are worth nothing"]
+
+
+def _unfailed(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line where a rule was broken and pytest says that all is well: it passed later, or was expected to fail."""
+    broken = [outcome for outcome in outcomes if outcome.status == "violation"]
+    if not broken:
+        return []
+    methods = ", ".join(dict.fromkeys(outcome.method for outcome in broken))
+    items = f"{len(broken)} item{'s' if len(broken) > 1 else ''} broke a rule ({methods})"
+    return [f"{items}: a violation fails the run, whatever was run again or expected to fail"]
 
 
 def _shown(path: Path, here: Path) -> str:

@@ -6,8 +6,12 @@ The controller's session loads suites, prepares, judges and records; a worker's 
 from __future__ import annotations
 
 import gc
+import json
 import os
+import re
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,14 +24,17 @@ import pytest
 from pytest_engram.asking.calls import Calls
 from pytest_engram.asking.memories import Memories, empty
 from pytest_engram.asking.runner import Asker
+from pytest_engram.asking.watch import Watch
+from pytest_engram.basics import sealed
 from pytest_engram.basics.registry import Clash, Registry
 from pytest_engram.memory import Method
-from pytest_engram.plugin import vault
+from pytest_engram.plugin import again, untouched, vault
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
 from pytest_engram.plugin.shelf import Shelf
 from pytest_engram.reading import Desk, Purse, ReaderSpec
-from pytest_engram.suites import shipped_cases
+from pytest_engram.runs.outcome import Outcome
+from pytest_engram.suites import reach, shipped_cases
 from pytest_engram.suites.base import Suite, SuiteError
 
 if TYPE_CHECKING:
@@ -64,7 +71,18 @@ class EngramSession:
         self._encoder: dict[str, Any] | None = None
         self._refused: dict[str, str | None] = {}
         self._scored: list[Scored] | None = None
-        self._set: list[str] = []  # environment variables that this run added
+        self._set: dict[str, str | None] = {}  # environment variables that this run changed, as they were
+        self._workers = 0  # that were given a hash seed
+        self._held = ExitStack()  # the report folder
+
+    def _watch(self) -> Watch:
+        """What notes which files methods open, in this process."""
+        if self.is_worker:
+            watch = Watch(self._told["reach"], reach.own())
+            watch.opened.update(self._told["opened"])
+            return watch
+        options, here = self.options, self.config.rootpath
+        return Watch(reach.answers(options.data, self.shelf.paths(), options.report, here), reach.own())
 
     # What there is
 
@@ -152,7 +170,10 @@ class EngramSession:
         """In which memories have their folders; removed when the run has ended."""
         if self.is_worker:
             return Path(self._told["folder"])
-        return Path(mkdtemp(prefix="engram-memories-"))
+        try:
+            return Path(mkdtemp(prefix="engram-memories-"))
+        except OSError as error:
+            raise pytest.UsageError(f"no folder for memories ({error.strerror}); set TMPDIR to one") from None
 
     def encoder(self) -> dict[str, Any] | None:
         """That of this run, for the record; None as long as nothing was embedded."""
@@ -236,7 +257,25 @@ class EngramSession:
     # The run
 
     def start(self) -> None:
-        """Controller: prepare everything once. Worker: take over what was prepared."""
+        """Controller: prepare everything once. Worker: take over what was prepared.
+
+        Raises:
+            pytest.UsageError: something that the run needs can't be had here.
+        """
+        try:
+            self._start()
+        except Exception as error:
+            from pytest_engram.basics.cache import CacheError
+            from pytest_engram.encoding.encoders import EncoderError
+
+            if isinstance(error, (CacheError, EncoderError)):
+                raise pytest.UsageError(str(error)) from None
+            raise
+
+    def _start(self) -> None:
+        self._code = untouched.Snapshot(judges=not self.is_worker)
+        self.memories.watch = self._watch()
+        self.memories.watch.begin()
         if self.is_worker:
             self._encoder, self._refused, self.memories.written = (
                 self._told[name] for name in ("encoder", "refused", "written")
@@ -253,17 +292,38 @@ class EngramSession:
         self._place_recordings(suites)
         self._check_judge(judge, suites)
         if not self.config.option.collectonly:
+            self._hold_folder()
             self._prepare(suites, methods)
             from pytest_engram.plugin.recorder import Recorder
 
             self.recorder = Recorder(
                 self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.encoder
             )
-            self.recorder.begin(earlier, judge, desk)
+            self.recorder.begin(earlier, judge, desk, self._asking_workers())
             self.config.pluginmanager.register(self.recorder, "engram-recorder")
-        if getattr(self.config.option, "dist", "no") != "no":
+        if self._distributed:
+            self._check_folder_s_name()
             self.handover = self._hand_over()
             self._give_workers_one_thread_each()
+
+    def _hold_folder(self) -> None:
+        """Let no other run write its report where this one will.
+
+        Raises:
+            pytest.UsageError: another one does.
+        """
+        from pytest_engram.runs import folder as runfolder
+
+        try:
+            self._held.enter_context(runfolder.alone(self.options.report))
+        except runfolder.RunError as error:
+            raise pytest.UsageError(f"--engram-report: {error}") from None
+
+    def _asking_workers(self) -> int:
+        """How many processes ask, each its part."""
+        if not self._distributed or self.config.option.dist == "each":
+            return 1
+        return len(self.config.option.tx)
 
     def _check_budget(self) -> None:
         if self.options.budget is not None:
@@ -353,7 +413,7 @@ class EngramSession:
 
     def _prepare(self, suites: list[Suite], methods: list[Method]) -> None:
         from pytest_engram.asking import preparation
-        from pytest_engram.basics.cache import CacheError, cache_dir
+        from pytest_engram.basics.cache import cache_dir
 
         keyword = self.config.option.keyword
         methods = [method for method in methods if method.recorded is None]  # nothing is made of those
@@ -363,10 +423,7 @@ class EngramSession:
             self._embeddings()
         preparation.try_out(wanted, methods, self.memories)
         kept = cache_dir() / "memories"
-        try:
-            preparation.write_shared(wanted, methods, self.methods.seeds, self.memories, kept, self.terminal())
-        except CacheError as error:
-            raise pytest.UsageError(str(error)) from None
+        preparation.write_shared(wanted, methods, self.methods.seeds, self.memories, kept, self.terminal())
         preparation.index(wanted, methods, self.methods.seeds, self.memories, self.terminal())
 
     def _give_workers_one_thread_each(self) -> None:
@@ -374,17 +431,55 @@ class EngramSession:
         # spends more time waiting than computing. Workers inherit the environment; what a user has set stays.
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             if name not in os.environ:
-                os.environ[name] = "1"
-                self._set.append(name)
+                self._set_variable(name, "1")
+
+    def _set_variable(self, name: str, value: str) -> None:
+        self._set.setdefault(name, os.environ.get(name))
+        os.environ[name] = value
+
+    def seed_hashes(self) -> None:
+        """Give the worker that is started next a hash seed of its own: it inherits the environment as it starts."""
+        self._set_variable(again.HASH_SEED, again.hash_seed(self._workers))
+        self._workers += 1
+
+    def ask_again(self, session: pytest.Session) -> None:
+        """When all items are done: ask some of them again, and compare, where that is this process's work."""
+        if self.is_worker:
+            told = session.config.workerinput  # type: ignore[attr-defined]
+            number = int(re.sub(r"\D", "", told["workerid"]) or 0)
+            workers = 1 if self._told["each"] else int(told["workercount"])
+            found = again.ask(session, self.memories, number % workers, workers)
+            told_back = {"lines": [line.to_line() for line in found], "hash_seed": again.own_hash_seed()}
+            session.config.workeroutput["engram_again"] = told_back  # type: ignore[attr-defined]
+            return
+        if self.recorder is None:
+            return
+        if not self._distributed:
+            self.recorder.compared.take(again.ask(session, self.memories), again.own_hash_seed())
+        self.recorder.compare()
+
+    @property
+    def _distributed(self) -> bool:
+        return getattr(self.config.option, "dist", "no") != "no"
+
+    def _check_folder_s_name(self) -> None:
+        """Workers are told their folder as UTF-8; in another locale, Python may not know its name.
+
+        Raises:
+            pytest.UsageError: so it is.
+        """
+        if any("\ud800" <= character <= "\udfff" for character in str(self.config.invocation_params.dir)):
+            problem = "this folder's name can't be told to workers under this locale"
+            raise pytest.UsageError(f"{problem}; set PYTHONUTF8=1, or run with -n 0")
 
     def _hand_over(self) -> dict[str, Any]:
         """What a worker is told, as JSON: it reads no suite file, and no benchmark's.
 
         Raises:
-            pytest.UsageError: the cache can't be written.
+            CacheError: the cache can't be written.
         """
         from pytest_engram.asking import recorded
-        from pytest_engram.basics.cache import CacheError, cache_dir
+        from pytest_engram.basics.cache import cache_dir
         from pytest_engram.suites import handover
 
         suites: dict[str, dict[str, str]] = {}
@@ -393,13 +488,8 @@ class EngramSession:
                 suites[str(path)] = {"name": handover.write(self.suite(path), cache_dir() / "asked")}
             except SuiteError as error:
                 suites[str(path)] = {"problem": str(error)}
-            except CacheError as error:
-                raise pytest.UsageError(str(error)) from None
         recordings = self.methods.recordings
-        try:
-            told = recorded.write(recordings, cache_dir() / "asked") if recordings else None
-        except CacheError as error:
-            raise pytest.UsageError(str(error)) from None
+        told = recorded.write(recordings, cache_dir() / "asked") if recordings else None
         return {
             "recorded": told,
             "run": self.memories.run,
@@ -407,8 +497,30 @@ class EngramSession:
             "written": self.memories.written,
             "suites": suites,
             "encoder": self._encoder,
+            "reach": self.memories.watch.places,
+            "opened": self.memories.watch.opened,
+            "each": self.config.option.dist == "each",
             "refused": {method.name: self.refused(method) for method in self.methods.selected},
         }
+
+    def _lost(self) -> str | None:
+        """What was handed over and is gone or changed, if anything: the run could not go on, by no fault of its own."""
+        from pytest_engram.asking import recorded
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.suites import handover
+
+        place = cache_dir() / "asked"
+        try:
+            if self.handover.get("recorded"):
+                recorded.load(self.handover["recorded"], place)
+            for path, told in self.handover.get("suites", {}).items():
+                if "name" in told:
+                    handover.read(told["name"], Path(path), place, self.sources)
+        except recorded.Refused as refused:
+            return refused.problems[0]
+        except SuiteError as error:
+            return str(error)
+        return None
 
     def header(self) -> list[str]:
         """Lines for pytest's header."""
@@ -420,9 +532,13 @@ class EngramSession:
 
     def finish(self, session: pytest.Session) -> None:
         """Write the report, and fail the run where the user asked for it."""
+        if self.is_worker:
+            self.config.workeroutput["engram"] = sealed.noted()  # type: ignore[attr-defined]
+            self.config.workeroutput["engram_code"] = self._code.changed()  # type: ignore[attr-defined]
         if self.recorder is None:
             return
         self.recorder.wait(session)
+        self.recorder.changed.update(self._code.changed())
         # A report makes hundreds of thousands of small objects that live until it is written: looking for garbage among
         # them again and again takes a third of the time, and finds none.
         enabled = gc.isenabled()
@@ -432,23 +548,47 @@ class EngramSession:
         finally:
             if enabled:
                 gc.enable()
+        if self.recorder.broken_collection and (lost := self._lost()):
+            self.recorder.failures.append(lost)
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    def ended(self, node: Any) -> None:
+        """Take over what a worker has to tell: of the cache, and what it found when it asked again."""
+        output = getattr(node, "workeroutput", {})
+        for line in output.get("engram", ()):
+            sealed.note(line)
+        told = output.get("engram_again")  # nothing where it died before
+        if told is not None and self.recorder is not None:
+            lines = [Outcome.from_record(json.loads(line)) for line in told["lines"]]
+            self.recorder.compared.take(lines, told["hash_seed"])
+        if self.recorder is not None:
+            self.recorder.changed.update(output.get("engram_code", ()))
 
     def summarise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the tables."""
+        """Print the tables, and what the cache held and could not be used."""
         if self.recorder is not None:
             self.recorder.summarise(terminal)
+        for line in sealed.noted():
+            terminal.line(f"note: {line}")
 
     def terminal(self) -> Any:
-        """The stream that pytest writes to, for progress."""
-        return self.config.get_terminal_writer()._file
+        """The stream that pytest writes to, for progress; None under `-p no:terminal`."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        return None if terminal is None else terminal._tw._file
 
     def close(self) -> None:
         """Let go of memories, mapped files, gold and the recorder's log."""
         self.memories.close()
+        self.memories.watch.end()
         if not self.is_worker and "_folder" in self.__dict__:
             empty(self._folder)
         vault.clear(self.config)
-        for name in self._set:
+        for name, before in self._set.items():
             os.environ.pop(name, None)
+            if before is not None:
+                os.environ[name] = before
         if self.recorder is not None:
             self.recorder.close()
+        self._held.close()
+        for line in sealed.noted():  # of a run that ended before its summary
+            print(f"note: {line}", file=sys.stderr)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
+
+from pytest_engram.basics import sealed
 
 
 class StoreError(Exception):
@@ -58,7 +58,7 @@ class CompletionStore:
                 return found, True
             completion = ask()
             with _writing():
-                _replace(path, completion)
+                sealed.keep(path, completion)
             return completion, False
         finally:
             held.release()
@@ -68,30 +68,22 @@ class CompletionStore:
 
 
 def remembered(path: Path) -> dict[str, Any]:
-    """What `remember` put there; nothing where there is nothing that can be read."""
+    """What `remember` put there; nothing where there is nothing that can be read, and a note where it is damaged."""
     try:
-        record = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return sealed.recall(path)
+    except OSError:
         return {}
-    return record if isinstance(record, dict) else {}
 
 
 def remember(path: Path, record: Mapping[str, Any]) -> None:
     """Put down a small fact, for runs to come; where it can't be written, they find it out themselves."""
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, record)
+        sealed.keep(path, record)
 
 
 def _completion(path: Path) -> dict[str, Any] | None:
     record = remembered(path)
     return record if isinstance(record.get("text"), str) else None
-
-
-def _replace(path: Path, record: Mapping[str, Any]) -> None:
-    part = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.part")
-    part.write_text(json.dumps(record), encoding="utf-8")
-    os.replace(part, path)
 
 
 @contextmanager

@@ -27,8 +27,10 @@ Floats are exact; what is not a finite number is None.
     were asked, or some items ended in an error, which `errors` counts: value and interval are those of what was
     measured); "not run", "violation" and "error" (no item was measured) have no value. `reason` is then one sentence,
     and so it is where a value has no interval. `marks` are sentences about what the method returned on the suite, which
-    stand as footnotes at its figures: nothing for some questions, or, of a memory with texts of its own, how many
-    entries are behind k and whether its texts are longer, or made of more, than others' may be. `effective_k` is the
+    stand as footnotes at its figures: nothing for some questions; of a memory with texts of its own, how many entries
+    are behind k and whether its texts are longer, or made of more, than others' may be; how many hits rest on a serial
+    number or on a part of a word alone; gold that stands in no haystack; texts that BM25 could not split; and entries
+    that are longer than the encoder's window. `effective_k` is the
     mean number of ids returned, `lost` the number of questions whose answer was ranked in the first k and then dropped
     in a conflict (None: the method tells nothing), `differs` the number on which it returned other ids than Dense, or
     in another order (both: mean over seeds). `sides`: of `correct` in a micro-test where one side is right, what a
@@ -151,6 +153,7 @@ from pytest_engram.report.estimates import estimate
 from pytest_engram.report.frontier import frontier
 from pytest_engram.report.judged import JUDGED, Judges
 from pytest_engram.report.log import WHOLE, Log, Measured, Part
+from pytest_engram.report.marks import of_metric
 from pytest_engram.report.published import published
 from pytest_engram.report.states import states
 from pytest_engram.runs.known import KnownAnswer
@@ -175,7 +178,10 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: I
     # A manifest of this very process must look as it does when read again.
     manifest = json.loads(json.dumps(manifest))
     log = Log(outcomes, manifest)
-    told = {key: costing.marks(group) for key, group in log.groups.items()}
+    told = {
+        (suite, method): [*costing.marks(group), *costing.cut(log.suites.get(suite, {}), group)]
+        for (suite, method), group in log.groups.items()
+    }
     rows = [
         _row(log, suite, method, metric, told.get((suite, method)))
         for suite in log.suites
@@ -283,7 +289,7 @@ def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None
         "status": measured.status,
         "reason": "; ".join(reasons),
         "flags": [] if measured.status == "ok" else [measured.status],
-        "marks": marks or [],
+        "marks": [*(marks or []), *of_metric(group, metric)],
         "errors": measured.errors,
         "effective_k": sum(ran) / len(ran) if ran else None,
         "lost": sum(told) / seeds if told else None,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_engram.report.log import Log
 from pytest_engram.runs.outcome import Outcome
 
 Row = dict[str, Any]
+UNSPLIT = "split at white space, texts of a script without spaces are (nearly) one token each"
+CHARACTERS = "it ranks by chance; a suite file of your own may say `tokenize: characters`"
 
 
 def costs(log: Log) -> list[Row]:
@@ -74,9 +76,18 @@ def marks(group: Sequence[Outcome]) -> list[str]:
     """What a reader must know beside the figure of a method on a suite: one sentence each."""
     asked = [o for o in group if o.status == "ok" and was_searched(o)]
     found: list[str] = []
+    again = sum(o.reruns > 0 for o in group)
+    if again:
+        was = "items were" if len(group) > 1 else "item was"
+        found.append(f"{again} of {len(group)} {was} run again; the last outcome counts, and a violation stands")
     empty = sum(o.returned == 0 for o in asked)
     if empty:
         found.append(f"returned nothing for {empty} of {len(asked)} questions")
+    unsplit = sum(o.unsplit > 0 for o in asked)
+    if unsplit:
+        # Only of a method that had the bench split its texts.
+        where = "" if unsplit == len(asked) else f" for {unsplit} of {len(asked)} questions"
+        found.append(f"{UNSPLIT}{where}: {CHARACTERS}")
     rewritten = [o for o in asked if o.recalled]
     if not rewritten:
         return found
@@ -89,6 +100,14 @@ def marks(group: Sequence[Outcome]) -> list[str]:
     if wide:
         found.append(f"{wide} result{'s have' if wide > 1 else ' has'} more than k sources")
     return found
+
+
+def cut(suite: Mapping[str, Any], group: Sequence[Outcome]) -> list[str]:
+    """What the bench's encoder did not read, of a method that embeds with it."""
+    told = suite.get("cut") or {}
+    if not told.get("entries") or not any(o.encodings for o in group):
+        return []
+    return [f"the encoder's window cuts {told['entries']:,} of {told['of']:,} entries: their ends are not embedded"]
 
 
 def encoder(log: Log, method: str) -> str | None:

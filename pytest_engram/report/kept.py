@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import cache_dir
 
 PLOTS = 32  # that are kept; the oldest go
@@ -38,20 +38,15 @@ def drawn_once(name: str, results: Mapping[str, Any], draw: Callable[[], str]) -
     key.update(json.dumps([results[part] for part in _SHOWN]).encode())
     folder = cache_dir() / "plots"
     path = folder / f"{key.hexdigest()[:40]}.kept"
-    with suppress(OSError, ValueError):
-        digest, kept = path.read_text(encoding="utf-8").split("\n", 1)
-        if digest == _digest(kept):
-            return kept
+    with suppress(OSError):
+        digest, _, kept = path.read_bytes().partition(b"\n")
+        if digest.decode("ascii", "replace") == hashlib.sha256(kept).hexdigest():
+            return kept.decode()
+        sealed.damaged(path)
     svg = draw()
     with suppress(OSError, ValueError):
-        folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(f"{_digest(svg)}\n{svg}", encoding="utf-8")
-        os.replace(part, path)
+        content = svg.encode()
+        sealed.placed(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
         for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-PLOTS]:
             old.unlink(missing_ok=True)
     return svg
-
-
-def _digest(svg: str) -> str:
-    return hashlib.sha256(svg.encode()).hexdigest()

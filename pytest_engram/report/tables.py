@@ -22,6 +22,7 @@ Row = dict[str, Any]
 _INLINE = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
 _START = re.compile(r"^(?=[#>+=-])|(?<=^\d)(?=[.)])")
 _HTML = re.compile(r"<(?=[\w/!?])|&(?=[\w#])")
+_FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")  # how a cell begins that spreadsheets would run
 _AFTER_ROW = re.compile(r"(\\\\\n )(?=[\[*])")  # LaTeX would read it as an argument of the line's end
 _LATEX_TYPE = {"−": "$-$", "–": "--"}
 _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
@@ -89,7 +90,7 @@ def to_json(results: Row) -> str:
 def to_csv(results: Row) -> str:
     """Tidy: one number a row, with what it is in `statistic`. A number that there is none of is empty."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    writer = _Writer(file)
     writer.writerow([*_TIDY, *_PART, "statistic", "number", "interval", "test", "status", "reason"])
     for table, statistics in _NUMBERS.items():
         for row in results[table]:
@@ -111,6 +112,25 @@ def to_csv(results: Row) -> str:
                 for name, value in numbers.items():
                     writer.writerow([*what, name, value, *rest])
     return file.getvalue()
+
+
+class _Writer:
+    """Rows of CSV whose texts steer nothing. Numbers stay as they are."""
+
+    def __init__(self, file: io.StringIO) -> None:
+        self._rows = csv.writer(file, lineterminator="\n")
+
+    def writerow(self, cells: Sequence[Any]) -> None:
+        self._rows.writerow([escape_csv(cell) if isinstance(cell, str) else cell for cell in cells])
+
+
+def escape_csv(text: str) -> str:
+    """A text that a spreadsheet shows as it is: on one line, and behind an apostrophe where it would be a formula.
+
+    Source: OWASP, CSV Injection. Tab and CR, which begin a formula as well, are no characters of `plain`.
+    """
+    text = plain(text)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def to_markdown(results: Row) -> str:

@@ -20,6 +20,7 @@ Key = tuple[str, str, str, int]
 _SHARED = ("engram", "k", "budget", "tokenizer", "seeds", "named", "methods", "reader", "judge")
 _ASKED = ("reader", "judge")  # of these, what a part took may differ, and the benchmarks that it asked about
 _OF_A_PART = ("created", "duration_s", "ran", "versions", "git", "machine")
+_ALONE = ("gates", "asked_again", "changed_code")  # what a part alone was found to be, and the whole was not
 _OF_A_COPY = ("origin",)  # where a part found its data; the data's hash is compared
 SHOWN = 5
 _TOLD = {"not run": 0, "error": 1}  # how much a line tells of its item; an outcome, a violation too, tells most
@@ -91,7 +92,7 @@ def merge(parts: Sequence[Run]) -> Merged:
     outcomes = list(runlog.canonical((outcome for outcome, _ in by_key.values()), suites))
     planned = _seeds(first.manifest) * sum(info["n"] for info in suites.values())
     manifest = {
-        **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256") and key != "gates"},
+        **{key: value for key, value in first.manifest.items() if not key.endswith("_sha256") and key not in _ALONE},
         **_asked(parts),
         "created": max(str(part.manifest.get("created")) for part in parts),
         "duration_s": round(sum(part.manifest.get("duration_s") or 0.0 for part in parts), 3),
@@ -118,9 +119,9 @@ def _asked(parts: Sequence[Run]) -> dict[str, Any]:
 
 
 def _part(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What is a part's own; its gates judged it alone, and say nothing of the whole."""
+    """What is a part's own: its gates judged it alone, as it was asked again alone, and say nothing of the whole."""
     found = {key: manifest.get(key) for key in _OF_A_PART}
-    return found | ({"gates": manifest["gates"]} if manifest.get("gates") else {})
+    return found | {key: manifest[key] for key in _ALONE if manifest.get(key)}
 
 
 def _timeless(outcome: Outcome) -> Outcome:

@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ MANIFEST = "manifest.json"
 TEXTS = "texts.json"
 KNOWN = "known_answers.jsonl"  # only where there was a judge
 PACKED = (LOG, TEXTS, KNOWN)  # may stand compressed
+LOCK = ".lock"  # of whoever writes there just now
 SOURCES = (LOG, MANIFEST, TEXTS, KNOWN, *(name + packed.ENDING for name in PACKED))
 
 
@@ -82,6 +84,42 @@ def read(place: Path, *, killed: bool = False) -> Run:
     excerpts, known = find(folder, TEXTS), find(folder, KNOWN)
     texts = _read(excerpts, runschema.check_texts) if excerpts else {}
     return Run(folder, outcomes, manifest, texts, _read_known(known) if known else [])
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a report folder, so that nobody else writes into it meanwhile; it is made where it is missing.
+
+    The lock goes with its process, however that ends. Where none can be had, such as in a folder that can't be written,
+    there is none: what writes there will say what is wrong.
+
+    Raises:
+        RunError: another run, or a command, holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    lock = FileLock(folder / LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+        while not (folder / LOCK).exists():  # whoever held it has just removed it
+            lock.release()
+            lock.acquire(blocking=False)
+    except Timeout:
+        raise RunError(f"{folder}: another run writes its report there; let it end, or name another folder") from None
+    except (OSError, NotImplementedError):
+        pass
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):
+                (folder / LOCK).unlink()
+            lock.release()
+        for place in absent:  # nothing was written
+            with suppress(OSError):
+                place.rmdir()
 
 
 def find(folder: Path, name: str) -> Path | None:

@@ -43,6 +43,8 @@ def of(
     reader: Mapping[str, Any] | None,
     judge: Mapping[str, Any] | None,
     admission: Mapping[str, Any],
+    again: Mapping[str, Any],
+    changed: Sequence[str],
     root: Path,
     seconds: float,
 ) -> dict[str, Any]:
@@ -62,6 +64,8 @@ def of(
         reader: who answered, and what it took.
         judge: who judged the answers, with what, and what it took.
         admission: by method, how many memories were asked for an entry that they were given, and gave it back.
+        again: how many items were asked again, how, and how many were answered otherwise.
+        changed: code that asks, judges or reports and was not what its files say, as `module:name`.
         root: a folder of the repository that the run was started in.
         seconds: how long it took.
     """
@@ -81,6 +85,8 @@ def of(
         **told,
         "suites": dict(suites),
         "admission": dict(admission),
+        "asked_again": dict(again),
+        "changed_code": list(changed),
         "planned": planned,
         "ran": ran,
         "complete": ran == planned,

@@ -66,6 +66,8 @@ class Outcome:
     usage: dict[str, float] = field(default_factory=dict)
     encodings: int = 0  # queries that the bench embedded for the memory, out of its store
     retries: int = 0  # calls of the memory that were tried again
+    reruns: int = 0  # how often the whole item was run again, by whatever plugin
+    unsplit: int = 0  # texts without spaces that the bench split at white space for the memory, until then
     tokens: int | None = None  # of all that came back, by the tokenizer that the manifest names
     longest: int = 0  # characters of the haystack's longest entry, where the memory has texts of its own
 
@@ -99,7 +101,7 @@ class Outcome:
 _FIELDS = {f.name: None for f in fields(Outcome)}  # in their order
 _CORE = {"suite", "question_id", "method", "seed", "k", "ids", "metrics", "status", "reason", "seconds"}
 _MICRO = {"family", "case", "web", "backers", "winner", "expected"}  # null says something there
-_COUNTS = {"encodings", "retries", "longest"}  # of what mostly did not happen
+_COUNTS = {"encodings", "retries", "reruns", "unsplit", "longest"}  # of what mostly did not happen
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["pilot", "micro"]
 
+# Of a suite: it stands in item ids, file names and command lines, where a dash in front would begin an option.
+NAME = r"^\w[\w.-]*$"
 _METRIC = re.compile(r"([a-z][a-z0-9_]*)(?:@([1-9][0-9]*))?")
 
 
@@ -118,7 +120,8 @@ class Suite:
         not_run: why the data can't be had, else None.
         source: the data source, which knows how a benchmark parts texts and breaks ties.
         place: where a source's own haystacks lie, as JSON; None: they are lists, and are handed over as such.
-        tokenize: a benchmark's own lexical tokens.
+        split: the name of a tokenizer in `retrieval.words`, where the suite file chose one.
+        tokenize: a benchmark's own lexical tokens, or those of `split`.
         rank: positions of scores (n,), best first, as a benchmark breaks ties.
     """
 
@@ -132,6 +135,7 @@ class Suite:
     not_run: str | None = None
     source: str | None = None
     place: Mapping[str, Any] | None = None
+    split: str | None = None
     tokenize: Callable[[str], list[str]] | None = None
     rank: Callable[[NDArray[Any]], NDArray[np.intp]] | None = None
 
@@ -200,6 +204,7 @@ class Gold:
         hops: the facts that the question needs, in the order in which one leads to the next; the last one's value is
             the answer. Empty where they are not known.
         left_out: why the question is left out of the means of a metric, by the metric's name without depth.
+        chance: ids of `relevant` whose text holds an answer by chance, and where: `SERIAL`, or `PART`.
         detail: what only the judge of this kind of suite understands.
     """
 
@@ -216,6 +221,7 @@ class Gold:
     superseded: tuple[str, ...] = ()
     hops: tuple[Hop, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    chance: Mapping[str, str] = field(default_factory=dict)
     detail: Any = None
 
 

@@ -12,15 +12,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from pytest_engram.basics.texts import normalise
+from pytest_engram.basics.texts import PART, SERIAL, contains, contains_word, normalise
 from pytest_engram.memory import Entry
-from pytest_engram.suites.base import Gold, Hop, Key, Lists, Loaded, Question, Suite, absent, parse_metric
+from pytest_engram.suites.base import NAME, Gold, Hop, Key, Lists, Loaded, Question, Suite, absent, parse_metric
 from pytest_engram.suites.committed import PilotQuestion as Committed
 
 LICENCE = "MIT"
@@ -43,7 +43,7 @@ class FactSpec(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     engram: Literal["pilot"]
-    name: str = Field(pattern=r"^[\w.-]+$")
+    name: str = Field(pattern=NAME)
     metrics: list[str] = Field(min_length=1)
     source: str
     questions: list[PilotQuestion]
@@ -241,6 +241,7 @@ class FactKey(Key):
         texts = self._normalised.items()
         relevant = frozenset(id_ for id_, text in texts if any(answer in text for answer in wanted))
         gold = Gold(held.answers, relevant, shown=held.answers, ceiling=bool(relevant), fields=held.fields)
+        gold.chance = {id_: rests for id_ in relevant if (rests := self._chance(id_, held.answers))}
         try:
             gold.hops = self._trace(held)
         except Unknown as reason:
@@ -248,6 +249,17 @@ class FactKey(Key):
             return gold
         gold.superseded = tuple(dict.fromkeys(version.value for version in gold.hops[-1].superseded))
         return gold
+
+    def _chance(self, id_: str, answers: Sequence[str]) -> str | None:
+        """Where a fact holds an answer, if that is no word of what it says."""
+        said = _FACT.sub("", self._texts[id_], count=1)
+        if contains_word(normalise(said), answers):
+            return None
+        return PART if contains(normalise(said), answers) else SERIAL
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {entry.id: entry.text for entry in self._facts}
 
     def _unresolved(self) -> list[str]:
         """A sentence for each reason why `resolved@N` leaves questions out, where the suite asks for it."""

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
-from pytest_engram.suites.base import SuiteError
+from pytest_engram.suites.base import NAME, SuiteError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -79,6 +79,7 @@ class Lines:
 
 
 LEVELS = 20_000  # of a micro-test suite: more are a slip, and would fill the memory before the first is asked
+QUESTIONS = 50_000  # of a pilot set
 _DEEPEST = 100  # levels of nesting; suites have five
 _LARGEST = 500_000  # values of a file with its aliases written out: ten lines of aliases can stand for a billion
 _MERGE = "tag:yaml.org,2002:merge"
@@ -198,7 +199,8 @@ class _Watch:
         self.above: list[tuple[Any, Any]] = []
         self._values = 0
         self._levels = 0
-        self._refusal: SuiteError | None = None
+        self._questions = 0
+        self._refusal: tuple[str, SuiteError] | None = None  # of what kind of suite, and why
 
     def enter(self, parent: Any, index: Any) -> None:
         """A node begins.
@@ -219,28 +221,36 @@ class _Watch:
             self._count(depth)
 
     def _count(self, depth: int) -> None:
-        if getattr(self.above[1][1], "value", None) not in ("cases", "hubs"):
+        listed = getattr(self.above[1][1], "value", None)
+        if listed == "questions" and depth == 3:
+            self._questions += 1
+            if self._questions > QUESTIONS:
+                self._refuse("pilot", f"more than {QUESTIONS:,} questions; write fewer, or make several suites of them")
+        if listed not in ("cases", "hubs"):
             return
         # A case is a level at least, and so is each row of its slots.
         if depth == 5 and (self._where()[2] != "slots" or self.above[4][1] == 0):
             return
         self._levels += 1
         if self._levels > LEVELS:
-            at = self._list()
-            problem = f"more than {LEVELS:,} levels, each an item for every method; write fewer {at[-1]}"
-            self._refusal = SuiteError(self.path, self.line, dotted(at), problem)
-            self.end(self.above[1][0])
+            many = f"more than {LEVELS:,} levels, each an item for every method"
+            self._refuse("micro", f"{many}; write fewer {self._list()[-1]}")
+
+    def _refuse(self, kind: str, problem: str) -> None:
+        self._refusal = kind, SuiteError(self.path, self.line, dotted(self._list()), problem)
+        self.end(self.above[1][0])
 
     def end(self, root: Any) -> None:
-        """Refuse what has too many levels, where it is known by now that it is a micro-test suite.
+        """Refuse what has too many items, where it is known by now of which kind the suite is.
 
         Raises:
             SuiteError: so it is.
         """
         if self._refusal is None:
             return
-        if any(key.value == "engram" and value.value == "micro" for key, value in root.value):
-            raise self._refusal
+        kind, refusal = self._refusal
+        if any(key.value == "engram" and value.value == kind for key, value in root.value):
+            raise refusal
 
     @property
     def line(self) -> int:
@@ -420,7 +430,7 @@ _TOLD = {  # pydantic's type of error: what is wrong, where its own words won't 
     "model_type": ("must be a mapping", "write a line `field: value` for each of its fields"),
 }
 _SHAPES = {
-    r"^[\w.-]+$": "letters, digits, `_`, `.` and `-` alone",
+    NAME: "letters, digits, `_`, `.` and `-` alone, with no `.` or `-` in front",
     r"^\w+$": "one word of letters, digits and `_`",
     r"\w": "at least one letter or digit",
     r"^[0-9a-f]{16}$": "16 of 0-9 and a-f",

@@ -12,11 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_engram.basics.cache import kept_file
+from pytest_engram.basics.cache import CacheError, kept_file
 from pytest_engram.memory import Entry
+from pytest_engram.retrieval.words import TOKENIZERS
 from pytest_engram.suites.base import Lists, Question, Source, Suite, SuiteError
 
-_PLAIN = ("name", "kind", "asks", "not_run", "source")
+_PLAIN = ("name", "kind", "asks", "not_run", "source", "split")
 
 
 def write(suite: Suite, folder: Path) -> str:
@@ -61,7 +62,10 @@ def read(name: str, path: Path, folder: Path, sources: Mapping[str, Source]) -> 
     record = _read(name, path, folder)
     source = sources.get(record["source"])
     if record["place"] is not None:
-        haystacks = source.reopen(record["place"])  # type: ignore[union-attr]
+        try:
+            haystacks = source.reopen(record["place"])  # type: ignore[union-attr]
+        except CacheError as error:
+            raise SuiteError(path, None, "", str(error)) from None
     else:
         haystacks = Lists({}) if record["listed"] is None else _listed(record["listed"], path, folder)
     questions = [
@@ -74,7 +78,7 @@ def read(name: str, path: Path, folder: Path, sources: Mapping[str, Source]) -> 
         haystacks=haystacks,
         settings=record["settings"],
         place=record["place"],
-        tokenize=getattr(source, "tokenize", None),
+        tokenize=TOKENIZERS[record["split"]] if record["split"] else getattr(source, "tokenize", None),
         rank=getattr(source, "rank", None),
         **{name: record[name] for name in _PLAIN},
     )

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training, nearly
-from pytest_engram.memory import Dropped
+from pytest_engram.memory import Dropped, Recalled
 from pytest_engram.runs.outcome import covers
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
 
@@ -42,6 +42,14 @@ def test_at_most_k_different_known_ids_pass(ids: object) -> None:
         ([1], "id 1 is int, not str"),
         ([None], "id None is NoneType, not str"),
         ([["1"]], "id ['1'] is list, not str"),
+        ({"1", "2"}, "search returned a set, which has no order; return a list, best first"),
+        (frozenset({"1"}), "search returned a frozenset, which has no order; return a list, best first"),
+        ({"1": 0.5}.keys(), "search returned a dict_keys, which has no order; return a list, best first"),
+        (iter({"1", "2"}), "search returned a set_iterator, which has no order; return a list, best first"),
+        (
+            [Recalled("both", {"1", "2"})],  # type: ignore[arg-type]
+            "the sources of a Recalled are a set, which has no order; give a list",
+        ),
         ("123", "search returned str, not a list of ids"),
         (None, "search returned NoneType, not a list of ids"),
         (7, "search returned int, not a list of ids"),
@@ -59,6 +67,7 @@ def test_anything_else_is_a_violation_that_names_method_question_rule_and_number
         (42, "returned int"),
         ("e1", "returned str"),
         ([("e1", "e2", "later")], "holds tuple"),
+        ({Dropped("e1", "e2", "later")}, "returned a set, which has no order"),
         ([Dropped("e1", "e9", "later")], "names 'e9', which is no entry of the haystack"),
         ([Dropped(["e1"], "e2", "later")], "names ['e1'], which is no entry of the haystack"),  # type: ignore[arg-type]
         ([Dropped("e1", "e2", None)], "`why` is NoneType, not str"),  # type: ignore[arg-type]
@@ -106,6 +115,34 @@ def test_a_string_that_lies_about_equality_can_not_stand_for_many_ids() -> None:
 
     with pytest.raises(Violation):
         check([Chameleon("1"), Chameleon("1")])
+
+
+class Masked(str):
+    """A text whose `__str__` tells another one, of yet another class."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return Masked("7")
+
+
+def test_a_string_counts_by_its_own_characters_and_not_by_what_it_says_of_itself() -> None:
+    with pytest.raises(Violation, match="id 'no such entry' is unknown"):
+        check([Masked("no such entry")])
+    assert check([Masked("1"), Masked("2"), np.str_("3")]) == ["1", "2", "3"]
+    assert {type(id_) for id_ in check([Masked("1"), np.str_("3")])} == {str}
+    (place,) = check_recalled([Recalled(Masked("seen"), [Masked("1")])], k=3, known=KNOWN, method="m", question="q")
+    assert (place.text, place.ids, type(place.text)) == ("seen", ("1",), str)
+
+
+def test_a_trace_is_of_the_characters_that_its_texts_have() -> None:
+    (dropped,) = check_trace(
+        [Dropped(Masked("e1"), "e2", Masked("later"))], known={"e1", "e2"}, method="m", question="q"
+    )
+    assert dropped == {"id": "e1", "by": "e2", "why": "later", "rank": None}
+    assert {type(dropped[name]) for name in ("id", "by", "why")} == {str}
+    with pytest.raises(Violation, match="which is no entry"):
+        check_trace([Dropped(Masked("7"), "e2", "later")], known={"e2"}, method="m", question="q")
 
 
 @pytest.mark.parametrize(("k", "n", "covered"), [(10, 10, True), (10, 11, False), (11, 10, True), (1, 1, True)])

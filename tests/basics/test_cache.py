@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import CacheError, cache_dir, cached_arrays
 
 
@@ -55,6 +56,23 @@ def test_any_plain_array_comes_back_as_it_was(tmp_path_factory, array, fortran):
     assert found.dtype == array.dtype
     assert found.shape == array.shape
     np.testing.assert_array_equal(found, array)
+
+
+def test_one_bit_anywhere_in_what_is_kept_is_noted_and_computed_again(tmp_path):
+    made = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "y": np.arange(3)}
+    cached_arrays(tmp_path, "key", lambda: made)
+    sealed.noted()
+    for path in files(tmp_path):
+        whole = path.read_bytes()
+        for at in range(len(whole)):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            found = cached_arrays(tmp_path, "key", lambda: made)
+            assert {name: array.dtype for name, array in found.items()} == {name: a.dtype for name, a in made.items()}
+            for name, array in made.items():
+                np.testing.assert_array_equal(found[name], array)
+            # Only a header has bytes that say nothing, such as what fills it up.
+            assert sealed.noted() or (path.suffix == ".npy" and at < 128), (path, at)
+            path.write_bytes(whole)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flip", "header", "zip", "no array", "no list", "garbled list"])

@@ -166,6 +166,11 @@ def damage_flip(path):
     path.write_bytes(content)
 
 
+def damage_type(path):
+    """The same bytes, as another type: what numpy's header says is damaged, too."""
+    path.write_bytes(path.read_bytes().replace(b"<f4", b"<i4") if path.suffix == ".npy" else b"")
+
+
 def damage_zero(path):
     content = path.read_bytes()
     path.write_bytes(content[:-40] + bytes(40))
@@ -175,7 +180,7 @@ def damage_gone(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("damage", [damage_cut, damage_empty, damage_flip, damage_zero, damage_gone])
+@pytest.mark.parametrize("damage", [damage_cut, damage_empty, damage_flip, damage_type, damage_zero, damage_gone])
 @pytest.mark.parametrize("suffix", [".npy", ".keys"])
 def test_a_damaged_segment_is_found_and_rebuilt(tmp_path, damage, suffix):
     writer = store(tmp_path, Encode())

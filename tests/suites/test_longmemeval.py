@@ -15,10 +15,13 @@ from typing import Any
 import plain_longmemeval as plain
 import pytest
 from both import Both
+from harm import flip
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_engram.asking import rules
+from pytest_engram.basics import sealed
+from pytest_engram.basics.cache import CacheError
 from pytest_engram.basics.registry import Registry
 from pytest_engram.development import devdata
 from pytest_engram.judging.longmemeval import scores
@@ -482,6 +485,33 @@ def test_what_is_left_of_an_interrupted_run_does_no_harm(tmp_path: Path, cache: 
     (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
     (folder / "summary.json").unlink()
     assert suite(tmp_path, [raw]).haystack("q1")[0].text == "one two"
+
+
+@pytest.mark.parametrize("name", ["questions.arrow", "gold.arrow", "sessions.arrow", "summary.json"])
+@pytest.mark.parametrize("at", [0.0, 0.35, 0.65, 1.0])
+def test_one_bit_of_what_is_kept_is_noted_and_read_anew(tmp_path: Path, cache: Path, name: str, at: float) -> None:
+    raw = question({"answer_a": EVIDENCE})
+    before = suite(tmp_path, [raw])
+    told = (before.questions[0].query, before.haystack("q1"), before.key.gold("q1"))
+    (folder,) = cache.glob(f"longmemeval/*.{store.FORMAT}")
+    sealed.noted()
+    flip(folder / name, at)
+    with pytest.raises(CacheError, match="what was prepared is gone or damaged"):
+        (store.Golds if name == "gold.arrow" else store.Store)(folder, "session")
+    again = suite(tmp_path, [raw])
+    assert (again.questions[0].query, again.haystack("q1"), again.key.gold("q1")) == told
+    assert f"{folder}: damaged in the cache; made anew" in sealed.noted()
+
+
+def test_one_bit_of_the_memo_of_a_files_hash_is_noted(tmp_path: Path, cache: Path) -> None:
+    raw = question({"answer_a": EVIDENCE})
+    suite(tmp_path, [raw])
+    (memo,) = cache.glob("longmemeval/hashes/*.json")
+    whole = memo.read_bytes()
+    for at in range(0, len(whole), 11):
+        memo.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        suite(tmp_path, [raw])
+        assert sealed.noted() == [f"{memo}: damaged in the cache; made anew"], at
 
 
 def test_datasets_opens_what_is_kept(tmp_path: Path, cache: Path) -> None:

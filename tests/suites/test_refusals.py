@@ -144,8 +144,8 @@ def test_what_may_be_left_out_may_be_empty(tmp_path: Path, new: str) -> None:
             MICRO,
             "name: own",
             "name: my own",
-            ":2: name: string should match pattern '^[\\w.-]+$'; got 'my own'; "
-            "write letters, digits, `_`, `.` and `-` alone",
+            ":2: name: string should match pattern '^\\w[\\w.-]*$'; got 'my own'; "
+            "write letters, digits, `_`, `.` and `-` alone, with no `.` or `-` in front",
         ),
         (
             HUB,

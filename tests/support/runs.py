@@ -75,6 +75,13 @@ def edit_json(path: Path, change: Any) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def edit_json_escaped(path: Path, change: Any) -> None:
+    """The same where a text holds what no file in UTF-8 can: half of a surrogate pair."""
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+
 def outcome(question: str, value: float | None, method: str = "loom", suite: str = "tiny", **more: Any) -> Outcome:
     """One item of a suite with the metric `answer@10`."""
     fields: dict[str, Any] = {

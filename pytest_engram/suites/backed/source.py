@@ -20,7 +20,7 @@ from pytest_engram.suites.backed import backing, contradictions, levels
 from pytest_engram.suites.backed.backing import Backing, filled
 from pytest_engram.suites.backed.contradictions import Age, Contradiction, Drawn, Fact, Voices
 from pytest_engram.suites.backed.levels import LEVELS, METRICS, MOST, SURROUNDINGS, Arranged, Asked, Case, Level
-from pytest_engram.suites.base import Gold, Key, Lists, Loaded, NotRun, Question, Suite, absent, parse_metric
+from pytest_engram.suites.base import NAME, Gold, Key, Lists, Loaded, NotRun, Question, Suite, absent, parse_metric
 from pytest_engram.suites.committed import PilotQuestion, once
 from pytest_engram.suites.facts import LICENCE, FactRow, digest, parse_facts
 
@@ -66,7 +66,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     engram: Literal["pilot"]
-    name: str = Field(pattern=r"^[\w.-]+$")
+    name: str = Field(pattern=NAME)
     source: Literal["backed_fc"]
     kind: Kind
     rows: str = Field(default=ROW, min_length=1)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from pytest_engram.memory import TrainingQuestion
 from pytest_engram.suites import locations
-from pytest_engram.suites.base import Gold, Key, Lists, Loaded, NotRun, Question, Suite, absent, parse_metric
+from pytest_engram.suites.base import NAME, Gold, Key, Lists, Loaded, NotRun, Question, Suite, absent, parse_metric
 from pytest_engram.suites.committed import PilotQuestion, once
 from pytest_engram.suites.locomo import audit, parse, protocol
 from pytest_engram.suites.locomo.audit import Audit
@@ -40,7 +40,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     engram: Literal["pilot"]
-    name: str = Field(pattern=r"^[\w.-]+$")
+    name: str = Field(pattern=NAME)
     source: Literal["locomo"]
     granularity: Granularity = "turn"
     metrics: list[str] = Field(min_length=1)

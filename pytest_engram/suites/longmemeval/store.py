@@ -9,10 +9,10 @@ process that asks never opens it (`Store`), and one that judges does (`Golds`). 
 from __future__ import annotations
 
 import hashlib
-import json
-import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +20,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pytest_engram.basics.cache import cache_dir, cached_arrays, locked, whole, writing
+from pytest_engram.basics import sealed
+from pytest_engram.basics.cache import CacheError, cache_dir, cached_arrays, locked, whole, writing
 from pytest_engram.retrieval.okapi import Okapi
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.longmemeval.parse import Record, Survey, records
 from pytest_engram.suites.longmemeval.protocol import Granularity
 
-FORMAT = 4  # of what is kept: another one is made anew
+FORMAT = 5  # of what is kept: another one is made anew
 ROWS = 4096  # of a record batch: few enough that its texts stay under Arrow's 2 GB
 
 _SESSIONS = pa.schema(
@@ -88,16 +89,60 @@ def keep(kind: str, name: str, read: Callable[[], Iterable[Record]]) -> Path:
 
 
 def _sound(folder: Path, name: str) -> bool:
-    """Whether everything is there and whole. The texts themselves are not read: that would take as long as parsing."""
+    """Whether everything is there, and is what was put there: of the right size is not enough."""
     try:
-        summary = json.loads((folder / "summary.json").read_bytes())
-        expected = [summary["questions"], summary["questions"], summary["different_sessions"]]
-        firsts = {"questions": "id", "gold": "type", "sessions": "text"}
-        columns = [_mapped(folder / f"{table}.arrow")[column] for table, column in firsts.items()]
-        rows = [sum(map(len, column)) for column in columns]
-    except (OSError, ValueError, KeyError, TypeError):  # Arrow's own errors are of these
-        return False
-    return bool(summary["sha256"] == name and rows == expected)
+        if _summary(folder)["sha256"] == name:
+            for table in ("questions", "gold", "sessions"):
+                _table(folder, table)
+            return True
+    except (CacheError, KeyError):
+        pass
+    if folder.exists():
+        sealed.damaged(folder)
+    return False
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    """Raises: CacheError: it is gone or damaged."""
+    try:
+        found = sealed.recall(folder / "summary.json")
+    except OSError:
+        found = {}
+    if not found:
+        raise _gone(folder)
+    return found
+
+
+def _table(folder: Path, name: str) -> dict[str, list[pa.Array]]:
+    """The columns of a table, checked and then mapped; what is mapped stays, whoever empties the cache.
+
+    Raises:
+        CacheError: it is gone or damaged.
+    """
+    path = folder / f"{name}.arrow"
+    try:
+        state = path.stat()
+        if _seen(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns) == _summary(folder)["crc32"][name]:
+            return _mapped(path)
+    except (OSError, ValueError):  # Arrow's own errors are of these
+        pass
+    raise _gone(folder)
+
+
+def _gone(folder: Path) -> CacheError:
+    return CacheError(f"{folder}: what was prepared is gone or damaged: was the cache emptied? Run again")
+
+
+@lru_cache(maxsize=64)
+def _seen(path: Path, _size: int, _mtime: int, _ctime: int) -> int:
+    """`_crc32` of a file, computed once in a process as long as the file is not touched."""
+    return _crc32(path)
+
+
+def _crc32(path: Path) -> int:
+    """The checksum tells damage, no forger."""
+    with pa.memory_map(str(path)) as stream:
+        return zlib.crc32(stream.read_buffer())
 
 
 def _sha256(file: Path) -> str:
@@ -106,19 +151,14 @@ def _sha256(file: Path) -> str:
     seen = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
     name = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:24]
     memo = cache_dir() / "longmemeval" / "hashes" / f"{name}.json"
-    try:
-        known = json.loads(memo.read_bytes())
-        if known["seen"] == seen:
+    with suppress(OSError):
+        known = sealed.recall(memo)
+        if known.get("seen") == seen:
             return str(known["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     with writing(memo.parent):
-        memo.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=memo.parent, suffix=".tmp", delete=False) as made:
-            json.dump({"seen": seen, "sha256": sha256}, made)
-        Path(made.name).replace(memo)
+        sealed.keep(memo, {"seen": seen, "sha256": sha256})
     return sha256
 
 
@@ -155,8 +195,9 @@ def _write(folder: Path, name: str, found: Iterable[Record]) -> None:
             "sessions": survey.sessions,
             "different_sessions": len(rows),
             "oddities": survey.oddities(),
+            "crc32": {name: _crc32(made / f"{name}.arrow") for name in ("questions", "gold", "sessions")},
         }
-        (made / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
+        sealed.keep(made / "summary.json", summary)
 
 
 class _Writer:
@@ -213,15 +254,15 @@ class Evidence(NamedTuple):
 
 
 class Golds:
-    """The gold of a prepared folder, mapped read-only, at one granularity. Rows are those of `Asked`."""
+    """The gold of a prepared folder, mapped read-only, at one granularity. Rows are those of `Asked`.
+
+    Raises:
+        CacheError: it is gone or damaged.
+    """
 
     def __init__(self, folder: Path, granularity: Granularity) -> None:
-        self._folder = folder
         self._granularity = granularity
-
-    @cached_property
-    def _columns(self) -> dict[str, list[pa.Array]]:
-        return _mapped(self._folder / "gold.arrow")
+        self._columns = _table(folder, "gold")
 
     def evidence(self, row: int) -> Evidence:
         """Type, answer, whether any user turn has it, and when the question is asked."""
@@ -236,12 +277,18 @@ class Golds:
 
 
 class Store:
-    """What is asked of a prepared folder, mapped read-only, at one granularity."""
+    """What is asked of a prepared folder, mapped read-only, at one granularity.
+
+    Raises:
+        CacheError: it is gone or damaged.
+    """
 
     def __init__(self, folder: Path, granularity: Granularity) -> None:
         self._folder = folder
         self._granularity = granularity
-        self.summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
+        self.summary = _summary(folder)
+        self._questions = _table(folder, "questions")
+        self._sessions = _table(folder, "sessions")
 
     @cached_property
     def questions(self) -> dict[str, Asked]:
@@ -300,14 +347,6 @@ class Store:
             return rows
         firsts = self._first_turns
         return [place for row in rows for place in range(firsts[row], firsts[row + 1])]
-
-    @cached_property
-    def _questions(self) -> dict[str, list[pa.Array]]:
-        return _mapped(self._folder / "questions.arrow")
-
-    @cached_property
-    def _sessions(self) -> dict[str, list[pa.Array]]:
-        return _mapped(self._folder / "sessions.arrow")
 
     @cached_property
     def _first_turns(self) -> list[int]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from pytest_engram.memory import Entry
 from pytest_engram.retrieval.okapi import Lexical
-from pytest_engram.suites.base import Gold, Key, Loaded, Question, Suite, absent
+from pytest_engram.suites.base import NAME, Gold, Key, Loaded, Question, Suite, absent
 from pytest_engram.suites.committed import PilotQuestion, once
 from pytest_engram.suites.longmemeval import protocol
 from pytest_engram.suites.longmemeval.protocol import Granularity
@@ -33,7 +33,7 @@ class SessionSpec(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     engram: Literal["pilot"]
-    name: str = Field(pattern=r"^[\w.-]+$")
+    name: str = Field(pattern=NAME)
     source: str
     granularity: Granularity = "session"
     metrics: list[str] = Field(min_length=1)
@@ -110,6 +110,7 @@ class Sessions:
         key = self._keys.get(tuple(texts))
         if key is None:
             return None
+        self.store.count()  # now: what a memory's search opens itself must hold no answers, wherever it lies
         scores = partial(self.store.bm25, self.store.questions[key])
         return Lexical(scores, protocol.tokenize, protocol.rank, self._haystack(key).places)
 

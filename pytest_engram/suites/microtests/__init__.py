@@ -34,10 +34,12 @@ flips back where a later level's winner is another one. Only levels whose `winne
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.retrieval.words import TOKENIZERS
 from pytest_engram.suites.files import validate
 
 if TYPE_CHECKING:
@@ -62,7 +64,10 @@ def load(path: Path, data: dict[str, Any], lines: Lines, pilot: Callable[[Any], 
     spec = validate(module.Spec, data, path, lines)
     more = {"pilot": pilot(spec)} if hasattr(spec, "over") else {}
     loaded: Loaded = module.load(spec, path, lines, **more)
-    return loaded
+    if spec.tokenize == "words":
+        return loaded
+    suite = replace(loaded.suite, split=spec.tokenize, tokenize=TOKENIZERS[spec.tokenize])
+    return loaded._replace(suite=suite)
 
 
 def families() -> list[str]:

@@ -22,14 +22,14 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
+from pytest_engram.basics.texts import visible
 from pytest_engram.memory import Entry
 from pytest_engram.suites.base import SuiteError
-from pytest_engram.suites.files import Lines, Location, dotted
+from pytest_engram.suites.files import LEVELS, Lines, Location, dotted
 from pytest_engram.suites.microtests.model import Case, Cases, Sweep
+from pytest_engram.suites.microtests.slots import LISTS, check_used, filler
 from pytest_engram.suites.microtests.winners import RULES, Backing, Expected, Rule
 
-_PLACEHOLDER = re.compile(r"\{\s*([^{}]*?)\s*\}")
-_LISTS = ("web", "backers", "repeats", "also")
 _SEED = 20_261_008  # of the order of entries
 _MARGIN = 2  # a background must be this many times larger than the default k of 10 (standing rule 10)
 
@@ -125,6 +125,7 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
     rule = rule_of(spec.rule, path, lines)
     levels: list[Level] = []
     names: dict[str, int] = {}
+    others = frozenset(map(visible, background))
     for i, case in enumerate(spec.cases):
         where: Location = ("cases", i)
         _check_winner(case, rule, path, lines, where)
@@ -145,7 +146,7 @@ def expand(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> 
                     f"{filled.name!r} names a case already (line {first}); names must differ, and so must first slots",
                 )
             names[filled.name] = i
-            _check_texts(filled, background, path, lines, where)
+            _check_texts(filled, others, path, lines, where)
             for web, count in product(webs, counts):
                 if filled.mirrored and axis == "backers" and not filled.again:
                     web, count = count, web  # the facts go with the side that they back
@@ -199,29 +200,8 @@ def _axes(
 
 
 def _fill(case: Case, path: Path, lines: Lines, where: Location) -> Iterator[Filled]:
-    for row_number, row in enumerate(case.slots or [{}]):
-
-        def fill(text: str, *at: str | int, row: dict[str, str] = row, number: int = row_number) -> str:
-            def value(match: re.Match[str]) -> str:
-                slot = match[1]
-                if slot in row:
-                    return row[slot]
-                here = (*where, *at)
-                if not case.slots:
-                    problem = (
-                        f"{{{slot}}} has no slot; add `slots: [{{{slot}: ...}}]` to the case, or delete the braces"
-                    )
-                elif any(slot in other for other in case.slots):
-                    here = (*where, "slots", number)
-                    problem = f"row {number + 1} lacks {slot!r}; add `{slot}: ...`"
-                else:
-                    close = difflib.get_close_matches(slot, row, 1)
-                    problem = f"{{{slot}}} has no slot; " + (
-                        f"did you mean {{{close[0]}}}?" if close else f"add `{slot}: ...` to every row of slots"
-                    )
-                raise SuiteError(path, lines[here], dotted(here), problem)
-
-            return _PLACEHOLDER.sub(value, text)
+    for number, row in enumerate(case.slots or [{}]):
+        fill = filler(case, number, path, lines, where)
 
         def filled(name: str, of: Callable[..., str] = fill) -> tuple[str, ...]:
             return tuple(of(text, name, j) for j, text in enumerate(getattr(case, name)))
@@ -237,6 +217,7 @@ def _fill(case: Case, path: Path, lines: Lines, where: Location) -> Iterator[Fil
             also=filled("also"),
             query=fill(case.query, "query"),
         )
+    check_used(case, path, lines, where)
 
 
 def slug(*parts: str) -> str:
@@ -244,18 +225,20 @@ def slug(*parts: str) -> str:
     return re.sub(r"[\W_]+", "-", " ".join(parts).casefold()).strip("-")
 
 
-def _check_texts(filled: Filled, background: Sequence[str], path: Path, lines: Lines, where: Location) -> None:
-    seen: dict[str, str] = dict.fromkeys(background, "background")
+def _check_texts(filled: Filled, others: frozenset[str], path: Path, lines: Lines, where: Location) -> None:
+    seen: dict[str, str] = {}
     fields: list[tuple[Location, str]] = [(("belief",), filled.belief), (("update",), filled.update)]
     if filled.again and filled.again != filled.belief:
         fields.append((("again",), filled.again))
-    fields += [((name, j), text) for name in _LISTS for j, text in enumerate(getattr(filled, name))]
+    fields += [((name, j), text) for name in LISTS for j, text in enumerate(getattr(filled, name))]
     for at, text in fields:
         here = (*where, *at)
-        if text in seen:
-            problem = f"case {filled.name}: the same text as {seen[text]}: {text!r}; a level needs different facts"
+        shown = visible(text)
+        if shown in seen or shown in others:
+            first = seen.get(shown, "background")
+            problem = f"case {filled.name}: the same text as {first}: {text!r}; a level needs different facts"
             raise SuiteError(path, lines[here], dotted(here), problem)
-        seen[text] = dotted(here)
+        seen[shown] = dotted(here)
 
 
 def check_background(background: Sequence[str], path: Path, lines: Lines) -> None:
@@ -264,6 +247,9 @@ def check_background(background: Sequence[str], path: Path, lines: Lines) -> Non
     Raises:
         SuiteError: so it is.
     """
+    if len(background) > LEVELS:
+        problem = f"more than {LEVELS:,} facts, all of them in every level; write fewer"
+        raise SuiteError(path, lines[("background", LEVELS)], "background", problem)
     least = _MARGIN * 10
     if len(background) < least:
         problem = (
@@ -273,7 +259,8 @@ def check_background(background: Sequence[str], path: Path, lines: Lines) -> Non
         raise SuiteError(path, lines[("background",)], "background", problem)
     seen: dict[str, int] = {}
     for i, text in enumerate(background):
-        if text in seen:
+        shown = visible(text)
+        if shown in seen:
             at = ("background", i)
-            raise SuiteError(path, lines[at], dotted(at), f"the same text as background[{seen[text]}]; delete one")
-        seen[text] = i
+            raise SuiteError(path, lines[at], dotted(at), f"the same text as background[{seen[shown]}]; delete one")
+        seen[shown] = i

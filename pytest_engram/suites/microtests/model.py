@@ -6,6 +6,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from pytest_engram.basics.texts import visible
+from pytest_engram.suites.base import NAME
+
 
 def _text(value: Any) -> Any:
     # YAML reads `9:30` as 570 and `no` as false: what a person meant as a text must not change in silence.
@@ -14,6 +17,8 @@ def _text(value: Any) -> Any:
         raise ValueError(f"must be a text, and YAML reads {shown} here; write the text, in quotes")
     if not value.strip():
         raise ValueError("this text is empty; write a sentence, or delete the line")
+    if not visible(value):
+        raise ValueError(f"nobody sees anything of this text: {value!a:.80}; write a sentence, or delete the line")
     return " ".join(value.split())
 
 
@@ -31,10 +36,16 @@ class Header(Strict):
     """What every micro-test suite states."""
 
     engram: Literal["micro"] = Field(description="Marks the file as a micro-test suite.")
-    name: Text = Field(pattern=r"^[\w.-]+$", description="Name in tables and item ids: letters, digits, `_`, `.`, `-`.")
+    name: Text = Field(pattern=NAME, description="Name in tables and item ids: letters, digits, `_`, `.`, `-`.")
     construction: Text = Field(
         "No construction rule was stated.",
         description="How the cases were made. Published beside the results.",
+    )
+
+    tokenize: Literal["words", "characters"] = Field(
+        "words",
+        description="How BM25 splits its texts: at white space, or also between the characters of scripts that write "
+        "no spaces, such as Chinese and Japanese. By a dictionary (`icu`): not available.",
     )
 
     # Of the families that have one. `levels.check_background` counts the facts.
@@ -56,7 +67,10 @@ class Sweep(Strict):
 
 
 class Case(Strict):
-    """A belief, an update that contradicts it, and what backs each of them. Texts may hold {placeholders}."""
+    """A belief, an update that contradicts it, and what backs each of them.
+
+    Texts may hold {placeholders}; braces that stay are written twice.
+    """
 
     name: Text = Field(pattern=r"\w", description="Name of the case; the first slot of a row is added to it.")
     belief: Text = Field(description="The fact that is believed first.")

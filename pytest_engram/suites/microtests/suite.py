@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pytest_engram.memory import Entry
 from pytest_engram.suites.base import Gold, Key, Kind, Lists, Loaded, Question, Suite, SuiteError
 from pytest_engram.suites.files import LEVELS, Lines, Location, dotted
-from pytest_engram.suites.microtests import levels
+from pytest_engram.suites.microtests import levels, slots
 from pytest_engram.suites.microtests.background import people
 from pytest_engram.suites.microtests.levels import Level, check_background, expand, rule_of
 from pytest_engram.suites.microtests.model import Cases, Header
@@ -50,7 +50,7 @@ class MicroKey(Key):
     def code(self) -> list[Any]:
         """The modules that make this family's items: what a registration hashes, beside what judges them."""
         own = [] if type(self).__module__ == __name__ else [sys.modules[type(self).__module__]]
-        return [levels, *self.made_by, *own]
+        return [levels, slots, *self.made_by, *own]
 
     def describe(self) -> dict[str, Any]:
         """What the manifest holds of a micro-test suite, but for its registration."""
@@ -59,6 +59,7 @@ class MicroKey(Key):
             "family": self.family,
             "rule": {"name": self.rule.name, "text": self.rule.text},
             "construction": self.spec.construction,
+            **({"tokenize": self.spec.tokenize} if self.spec.tokenize != "words" else {}),
             "cases": self.cases,
             "levels": len(self._golds),
             "notes": ["Hand-built cases: suggestive, not evidence."],
@@ -75,7 +76,10 @@ class Sides(NamedTuple):
     also: tuple[str, ...]
 
 
-def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
+_ENTRIES = 5_000_000  # of all levels together
+
+
+def _check_size(spec: Cases, background: Sequence[str], path: Path, lines: Lines) -> None:
     count = 0
     for number, case in enumerate(spec.cases):
         sweep = case.sweep or spec.sweep
@@ -86,6 +90,11 @@ def _check_size(spec: Cases, path: Path, lines: Lines) -> None:
             at = at if at in lines.at else ("cases", number)
             problem = f"more than {LEVELS:,} levels, each an item for every method; sweep fewer"
             raise SuiteError(path, lines[at], dotted(at), problem)
+    if count * len(background) > _ENTRIES:
+        problem = (
+            f"{len(background):,} facts in {count:,} levels are more than {_ENTRIES:,} entries; write or sweep fewer"
+        )
+        raise SuiteError(path, lines[("background",)], "background", problem)
 
 
 class CaseKey(MicroKey):
@@ -143,7 +152,7 @@ def load(spec: Cases, path: Path, lines: Lines, key_type: type[CaseKey] = CaseKe
     rule = rule_of(spec.rule, path, lines)
     background = people() if spec.background == "people" else tuple(spec.background)
     check_background(background, path, lines)
-    _check_size(spec, path, lines)
+    _check_size(spec, background, path, lines)
     made = {level.name: level for level in expand(spec, background, path, lines)}
     cases = len({level.case.name for level in made.values()})
     key = key_type(spec, spec.family, path, rule, dict.fromkeys(made, Gold()), cases=cases)
