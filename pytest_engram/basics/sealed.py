@@ -35,7 +35,7 @@ def damaged(path: Path) -> None:
 
 
 def recall(path: Path) -> dict[str, Any]:
-    """What `keep` put there; nothing where there is none. A damaged record is noted, and is none.
+    """What `keep` put there; nothing where there is none. A damaged record is noted, once, and taken away.
 
     Raises:
         OSError: it is there and can't be read.
@@ -52,6 +52,8 @@ def recall(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError, LookupError, RecursionError):
         pass
     damaged(path)
+    with suppress(OSError):  # else it is noted by every run until somebody has a reason to write it again
+        path.unlink()
     return {}
 
 

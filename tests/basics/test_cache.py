@@ -148,3 +148,15 @@ def test_where_it_lies(monkeypatch, tmp_path):
     monkeypatch.delenv("ENGRAM_CACHE")
     assert cache_dir().name == "pytest-engram"
     shutil.rmtree(tmp_path)
+
+
+def test_a_damaged_record_is_noted_once_and_taken_away(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    sealed.keep(path, {"seconds": 0.5})
+    path.write_bytes(path.read_bytes().replace(b"0.5", b"0.6"))
+    sealed.noted()
+    assert sealed.recall(path) == {}
+    assert sealed.noted() == [f"{path}: damaged in the cache; made anew"]
+    assert not path.exists()
+    assert sealed.recall(path) == {}
+    assert sealed.noted() == []
