@@ -273,7 +273,7 @@ class EngramSession:
             raise
 
     def _start(self) -> None:
-        self._code = untouched.Snapshot(judges=not self.is_worker)
+        untouched.begin(self.config, judges=not self.is_worker)
         self.memories.watch = self._watch()
         self.memories.watch.begin()
         if self.is_worker:
@@ -534,11 +534,11 @@ class EngramSession:
         """Write the report, and fail the run where the user asked for it."""
         if self.is_worker:
             self.config.workeroutput["engram"] = sealed.noted()  # type: ignore[attr-defined]
-            self.config.workeroutput["engram_code"] = self._code.changed()  # type: ignore[attr-defined]
+            self.config.workeroutput["engram_code"] = untouched.changed(self.config)  # type: ignore[attr-defined]
         if self.recorder is None:
             return
         self.recorder.wait(session)
-        self.recorder.changed.update(self._code.changed())
+        self.recorder.changed.update(untouched.changed(self.config))
         # A report makes hundreds of thousands of small objects that live until it is written: looking for garbage among
         # them again and again takes a third of the time, and finds none.
         enabled = gc.isenabled()

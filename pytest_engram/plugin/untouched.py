@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 PACKAGE = "pytest_engram"
 # The rooms that ask, judge and report. Methods are judged, and judge nothing; suites were read before any ran.
@@ -50,6 +51,20 @@ class Snapshot:
             before = self._names.get(module.__name__, {})
             found.update(f"{name}:{where}" for where, value in before.items() if not _same(value, now.get(where)))
         return sorted(found)
+
+
+# By run. It leads to gold, by the constants of the vault's module, and so hangs at nothing that an item is given.
+_begun: WeakKeyDictionary[Any, Snapshot] = WeakKeyDictionary()
+
+
+def begin(config: Any, *, judges: bool) -> None:
+    """Take the snapshot of a run."""
+    _begun[config] = Snapshot(judges=judges)
+
+
+def changed(config: Any) -> list[str]:
+    """What is not as it was when the run began, nor as its file has it."""
+    return _begun[config].changed() if config in _begun else []
 
 
 def modules() -> list[ModuleType]:
