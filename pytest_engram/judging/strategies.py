@@ -6,25 +6,15 @@ a coin; where it is not, they tell how much of a figure is worth nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from statistics import mean
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_engram.suites.microtests.winners import Expected, Side, correct
+from pytest_engram.suites.microtests.winners import Side, correct
 
 if TYPE_CHECKING:
+    from pytest_engram.judging.chance import Sided
     from pytest_engram.suites.base import Key, Suite
-
-
-class Sided(Protocol):
-    """The detail of gold that knows two sides: ids of each, and the outcome that is right; None: none is."""
-
-    @property
-    def expected(self) -> Expected | None: ...
-    @property
-    def belief(self) -> Sequence[str]: ...
-    @property
-    def update(self) -> Sequence[str]: ...
 
 
 # From the places of the belief's first and the update's last statement, from 0 on, and the number of entries.
