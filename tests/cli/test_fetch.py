@@ -286,7 +286,7 @@ def test_ctrl_c_keeps_what_came_and_the_next_call_goes_on(files: Files, cache: P
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     output, error = running.communicate(timeout=30)
-    assert running.returncode == 1
+    assert running.returncode == 130
     assert re.search(r"stopped with [\d,]+ of 1,024,000 bytes; the same command goes on from there", output)
     assert "Traceback" not in error
     assert put(cache) == []
