@@ -18,6 +18,7 @@ import pytest
 import yaml
 from endpoint import Endpoint, Reply, completion, failure
 
+from pytest_engram.basics import sealed
 from pytest_engram.suites import shipped_cases
 
 Serve = Callable[..., Endpoint]
@@ -165,7 +166,7 @@ def test_an_interrupt_while_waiting_loses_nothing(
     assert row(project, "answer@10")["status"] == "ok"
     assert row(project)["status"] == "not run"
     # What was answered is stored.
-    serve_again = [json.loads(path.read_text()) for path in (project.path / "cache/completions").glob("??/*.json")]
+    serve_again = [sealed.recall(path) for path in (project.path / "cache/completions").glob("??/*.json")]
     assert [record["text"] for record in serve_again] == ["x", "x"]
 
 
