@@ -107,6 +107,6 @@ class Cases(Header):
         False,
         strict=True,
         description="Ask every case also with the other side in the right: the sides trade places in time, with what "
-        "backs them; a case that says `again` is asked without it.",
+        "backs them; what a case states `again` is stated before the update.",
     )
     cases: list[Case] = Field(min_length=1)
