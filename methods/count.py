@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 from pytest_engram.methods.loom_reading import Reading, differ, read, same_subject
+from pytest_engram.methods.settling import settle
 from pytest_engram.retrieval.okapi import Lexical
 
 Resolution: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"
@@ -76,18 +77,13 @@ class Count:
             if named is not None:
                 rivals[one][other], rivals[other][one] = named
         strength = {rank: max(against.values()) for rank, against in rivals.items()}
-        lost: dict[int, int] = {}
-        for rank in sorted(rivals, key=lambda rank: (-strength[rank], self._entries[window[rank]].time, rank)):
-            if rank not in lost:
-                lost.update({rival: rank for rival in rivals[rank] if rival not in lost})
-        place = {rank: rank for rank in range(len(window)) if rank not in lost}
-        for loser, winner in lost.items():
-            place[winner] = min(place[winner], loser)
+        strongest = sorted(rivals, key=lambda rank: (-strength[rank], self._entries[window[rank]].time, rank))
+        stays, lost = settle(len(window), rivals, strongest)
         dropped = [
             self._dropped(window[rank], window[lost[rank]], strength[rank], strength[lost[rank]], rank)
             for rank in sorted(lost)
         ]
-        return [window[rank] for rank in sorted(place, key=place.__getitem__)], rest, dropped
+        return [window[rank] for rank in stays], rest, dropped
 
     def _named(self, one: int, other: int) -> tuple[int, int] | None:
         """How many other entries name the value of each; None where the two are no conflict."""

@@ -30,6 +30,7 @@ from pytest_engram.development.settings import Settings
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 from pytest_engram.methods.calibrated import settings_for
 from pytest_engram.methods.loom_reading import Reading, differ, read, same_subject
+from pytest_engram.methods.settling import settle
 from pytest_engram.retrieval import graph
 
 CACHED_FROM = 256  # entries; below, computing support is quicker than reading it
@@ -144,14 +145,9 @@ class Loom:
         strength = {
             rank: self.strength(window[rank], [window[other] for other in against]) for rank, against in rivals.items()
         }
-        lost: dict[int, int] = {}
-        for rank in sorted(rivals, key=lambda rank: (-strength[rank][0], -strength[rank][1], rank)):
-            if rank not in lost:
-                lost.update({rival: rank for rival in rivals[rank] if rival not in lost})
-        place = {rank: rank for rank in range(len(window)) if rank not in lost}
-        for loser, winner in lost.items():
-            place[winner] = min(place[winner], loser)
-        stays = [window[rank] for rank in sorted(place, key=place.__getitem__)]
+        strongest = sorted(rivals, key=lambda rank: (-strength[rank][0], -strength[rank][1], rank))
+        kept, lost = settle(len(window), rivals, strongest)
+        stays = [window[rank] for rank in kept]
         dropped = [(rank, window[rank], window[lost[rank]]) for rank in sorted(lost)]
         return stays, rest, dropped, {window[rank]: value for rank, value in strength.items()}
 
