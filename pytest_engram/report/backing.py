@@ -124,8 +124,8 @@ def lands_on_tide(tests: Tests) -> list[Row]:
         return []
     name = f"{log.label(sibling)} lands on {log.label(TIDE)}"
     rows = _adjusted([row for row in tests.between(sibling, TIDE) if settles(log, row["suite"], row["metric"])])
+    suites = [suite for suite in log.suites if log.suites[suite].get("source") == SOURCE]
     if not rows:
-        suites = [suite for suite in log.suites if log.suites[suite].get("source") == SOURCE]
         whys = (
             log.measured(s, who, log.metrics(s)[0]).reason for s in suites if log.metrics(s) for who in (sibling, TIDE)
         )
@@ -133,10 +133,14 @@ def lands_on_tide(tests: Tests) -> list[Row]:
         return [verdict(REGISTERED, name, None, f"{why.rstrip('.')}.", ran=False)]
     within = [row["low"] >= -MARGIN and row["high"] <= MARGIN for row in rows]
     apart = [row["suite"] for row in rows if significant(row)]
-    holds = True if all(within) else False if apart else None
+    missing = [suite for suite in suites if suite not in {row["suite"] for row in rows}]
+    holds = (None if missing else True) if all(within) else False if apart else None
     lead = f"Landing is a difference that lies, with its whole 95% interval, within ±{number(MARGIN)} on every suite. "
     if holds:
         end = " It does on all."
+    elif all(within):
+        were = "was" if len(missing) == 1 else "were"
+        end = f" It does on all that were measured; {', '.join(missing)} {were} not."
     elif apart:
         end = f" More than chance apart on {', '.join(apart)}."
     else:

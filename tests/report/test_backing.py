@@ -219,6 +219,13 @@ class TestLandsOnTide:
         assert "within ±0.050 on every suite" in told["text"]
         assert told["text"].endswith("It does on all.")
 
+    def test_a_suite_that_was_not_measured_leaves_it_open(self) -> None:
+        log = official("loom", 50) + official("loom-recency", 150) + official("tide", 150)
+        about = {name: {"source": "factconsolidation"} for name in ("fc_sh_6k", "fc_mh_6k")}
+        told = found(log, "lands on Tide", ("loom",), **about)
+        assert (told["answer"], told["holds"]) == ("can't tell", None)
+        assert told["text"].endswith("It does on all that were measured; fc_mh_6k was not.")
+
     def test_a_significant_difference_is_no(self) -> None:
         told = landing(official("loom-recency", 150) + official("tide", 130))
         assert (told["answer"], told["holds"]) == ("no", False)
