@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Set, Sized
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from pytest_engram.asking.near import Near
 from pytest_engram.memory import Dropped, Recalled
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
 
@@ -170,7 +171,8 @@ def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scor
         by_text.setdefault(question.fingerprint, question)
         if question.text:
             told.setdefault(question.fingerprint, question)
-    words = [(normalise(q.text or "").split(), q) for q in told.values()]
+    texts = list(told.values())
+    near = Near([normalise(question.text or "").split() for question in texts])
     count = 0
     hits: list[str] = []
     for learnt in trained_on:
@@ -184,8 +186,8 @@ def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scor
         shown = repr(text) if id_ is None else id_
         if same := by_text.get(fingerprint(text)):
             hits.append(f"{shown} (same text as {same.suite}:{same.id})")
-        elif near := next((q for theirs, q in words if nearly(learnt_words, theirs)), None):
-            hits.append(f"{shown} (nearly the text of {near.suite}:{near.id})")
+        elif (place := near.first(learnt_words)) is not None:
+            hits.append(f"{shown} (nearly the text of {texts[place].suite}:{texts[place].id})")
     if hits:
         shown = ", ".join(hits[:3]) + (f", and {len(hits) - 3} more" if len(hits) > 3 else "")
         raise Violation(
@@ -193,28 +195,9 @@ def check_training(method: str, trained_on: Iterable[Any], scored: Iterable[Scor
         )
 
 
-NEAR = 0.75  # of the longer one's words are the shorter one
 _UNCHECKED = (
     "trained_on holds {!r}: give the question's text, a mapping with `id` and `text`, or the name of a source's split"
 )
-
-
-def nearly(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether one question is the other with a few words put in or left out: "Please: ...", a missing "the".
-
-    All words of the shorter one stand in the longer one in their order, and are three quarters of it. A word in place
-    of another is another question: benchmarks ask the same of many names. Among the 400 different official questions of
-    FactConsolidation no two are near in this sense, of LoCoMo's 1,974 three pairs.
-
-    Args:
-        one: the words of a normalised question.
-        other: those of the other one.
-    """
-    from rapidfuzz.distance import LCSseq
-
-    shorter, longer = sorted((one, other), key=len)
-    enough = len(shorter) >= NEAR * len(longer)
-    return enough and LCSseq.similarity(shorter, longer, score_cutoff=len(shorter)) == len(shorter)
 
 
 def _id_and_text(learnt: Any) -> tuple[str | None, str | None]:

@@ -55,15 +55,22 @@ SERIAL = "a serial number"
 PART = "a part of a word"
 # Scripts that write no space between words: there, every part of a text may be a word.
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = rf"[^\W{_UNSPACED}]"
+_LETTER = re.compile(rf"[^\W{_UNSPACED}]")
 
 
 def contains_word(normalised: str, answers: Iterable[str]) -> bool:
     """Whether any of the accepted answers stands in a normalised text as a word, or as several, and not inside one."""
-    wanted = [answer for answer in map(normalise, answers) if answer]
-    return any(
-        re.search(rf"(?<!{_LETTER}){re.escape(answer)}(?!{_LETTER})", normalised)
-        if re.fullmatch(rf"{_LETTER}(?:.*{_LETTER})?", answer, re.DOTALL)
-        else answer in normalised
-        for answer in wanted
-    )
+    return any(_stands(answer, normalised) for answer in map(normalise, answers) if answer)
+
+
+def _stands(answer: str, text: str) -> bool:
+    if not (_LETTER.match(answer[0]) and _LETTER.match(answer[-1])):
+        return answer in text
+    at = text.find(answer)
+    while at >= 0:
+        end = at + len(answer)
+        before, after = text[max(at - 1, 0) : at], text[end : end + 1]
+        if not (_LETTER.match(before) or _LETTER.match(after)):
+            return True
+        at = text.find(answer, at + 1)
+    return False

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training, nearly
+from pytest_engram.asking.near import Near, nearly
+from pytest_engram.asking.rules import Violation, check_recalled, check_trace, check_training
 from pytest_engram.memory import Dropped, Recalled
 from pytest_engram.runs.outcome import covers
 from pytest_engram.suites.fingerprints import Scored, fingerprint, normalise
@@ -211,6 +212,15 @@ def test_near_copies_are_told_from_twins_among_the_official_questions(official_q
     words = [normalise(question).split() for question in official_questions]
     pairs = sum(nearly(one, other) for at, one in enumerate(words) for other in words[:at])
     assert (len(words), pairs) == (400, 0)
+
+
+WORDS = st.lists(st.sampled_from("abcde"), max_size=6)
+
+
+@given(st.lists(WORDS, max_size=8), WORDS)
+def test_the_index_finds_the_first_that_comparing_with_each_finds(questions: list[list[str]], asked: list[str]) -> None:
+    one_by_one = next((place for place, words in enumerate(questions) if words and nearly(asked, words)), None)
+    assert Near(questions).first(asked) == (one_by_one if asked else None)
 
 
 @pytest.mark.parametrize("odd", [42, "", " \u200b ", {"id": "mine"}, {"id": "mine", "text": "?!"}])
