@@ -2,18 +2,19 @@
 
     python -m benchmarks.resampling
 
-Means that are no fractions of hits have the percentile interval of `scipy.stats.bootstrap`. Of questions that were drawn
-together the interval is Student's t by cluster, as percentiles of few resampled clusters are too narrow: nothing is drawn;
-their paired test flips the signs of clusters, and its peer is `scipy.stats.permutation_test`.
+Means that are no fractions of hits have the percentile interval of `scipy.stats.bootstrap`. Of questions that were
+drawn together the interval is Student's t by cluster, as percentiles of few resampled clusters are too narrow: nothing
+is drawn; their paired test flips the signs of clusters, and its peer is `scipy.stats.permutation_test`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.measure import Row
@@ -23,6 +24,8 @@ from pytest_engram.statistics.resampling import SEED, _kept_counts, resample_mea
 
 ROWS, QUESTIONS, CLUSTERS, RESAMPLES = 20, 500, 50, 10_000
 LIMIT = 0.2
+
+Found: TypeAlias = NDArray[np.float64]  # an interval or a p for each row
 
 
 def rows(times: int = 5) -> Iterator[Row]:
@@ -36,9 +39,7 @@ def rows(times: int = 5) -> Iterator[Row]:
     yield Row(f"{name}, signs of {CLUSTERS} clusters", "scipy.stats.permutation_test", ours, peer, ours / peer)
 
 
-def _in_turn(
-    ours: Callable[[], ArrayLike], peer: Callable[[], ArrayLike], times: int, within: float
-) -> tuple[float, float]:
+def _in_turn(ours: Callable[[], Found], peer: Callable[[], Found], times: int, within: float) -> tuple[float, float]:
     took: tuple[list[float], list[float]] = [], []
     for _ in range(times):
         found = []
@@ -50,34 +51,34 @@ def _in_turn(
     return min(took[0]), min(took[1])
 
 
-def _bootstrap(values: NDArray[np.float64]) -> ArrayLike:
+def _bootstrap(values: NDArray[np.float64]) -> Found:
     _kept_counts.cache_clear()  # as in a run that has just begun
-    return [resample_mean(row, 0.95, RESAMPLES, SEED)[:2] for row in values]
+    return np.array([resample_mean(row, 0.95, RESAMPLES, SEED)[:2] for row in values])
 
 
-def _bootstrap_of_scipy(values: NDArray[np.float64]) -> ArrayLike:
+def _bootstrap_of_scipy(values: NDArray[np.float64]) -> Found:
     found = (
         stats.bootstrap(
             (row,), np.mean, n_resamples=RESAMPLES, batch=1000, method="percentile", rng=np.random.default_rng(SEED)
         )
         for row in values
     )
-    return [(result.confidence_interval.low, result.confidence_interval.high) for result in found]
+    return np.array([(result.confidence_interval.low, result.confidence_interval.high) for result in found])
 
 
 def _clusters() -> list[int]:
     return [question % CLUSTERS for question in range(QUESTIONS)]
 
 
-def _flips(values: NDArray[np.float64]) -> ArrayLike:
+def _flips(values: NDArray[np.float64]) -> Found:
     zero, clusters = [0.5] * QUESTIONS, _clusters()
-    return [paired_clusters(row.tolist(), zero, clusters, resamples=RESAMPLES)[3] for row in values]
+    return np.array([paired_clusters(row.tolist(), zero, clusters, resamples=RESAMPLES)[3] for row in values])
 
 
-def _flips_of_scipy(values: NDArray[np.float64]) -> ArrayLike:
+def _flips_of_scipy(values: NDArray[np.float64]) -> Found:
     """Only p: scipy has no interval of this test. Each draws its own flips, so p agrees to chance."""
     sums = [np.bincount(_clusters(), row - 0.5) for row in values]
-    return [
+    found = (
         stats.permutation_test(
             (total,),
             np.sum,
@@ -87,7 +88,8 @@ def _flips_of_scipy(values: NDArray[np.float64]) -> ArrayLike:
             rng=np.random.default_rng(SEED),
         ).pvalue
         for total in sums
-    ]
+    )
+    return np.array(list(found))
 
 
 if __name__ == "__main__":
