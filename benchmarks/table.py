@@ -15,12 +15,17 @@ def table(rows: Sequence[Row]) -> str:
         [
             row.name,
             row.peer_name,
-            f"{row.ours:.3f}",
-            f"{row.peer:.3f}",
-            f"{row.ratio:.2f}",
+            _shown(row.ours, 3),
+            _shown(row.peer, 3),
+            _shown(row.ratio, 2),
             "" if row.limit is None else f"{'at most' if row.holds else 'OVER'} {row.limit:.2f}",
         ]
         for row in rows
     ]
     headers = ["what", "peer", "ours, s", "peer, s", "ratio", "limit"]
     return tabulate(lines, headers=headers, disable_numparse=True, colalign=["left"] * 2 + ["right"] * 3 + ["left"])
+
+
+def _shown(value: float, digits: int) -> str:
+    """With so many decimals; what is small with so many digits that count."""
+    return f"{value:.{digits}f}" if value >= 0.1 else f"{value:.{digits}g}"

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_engram.memory import Bench, Entry, MemoryFactory, method
-from pytest_engram.retrieval.okapi import Lexical
+from pytest_engram.retrieval.living import Counted
 
 
 class BM25:
     """The lexical anchor: the words that question and entry share, rare ones counting more. It resolves nothing."""
 
     def __init__(self, bench: Bench) -> None:
-        self._bench = bench
         self._entries: list[Entry] = []
-        self._lexical: Lexical | None = None
+        self._counted = Counted(bench.lexical)
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._lexical = None
 
     def search(self, query: str, k: int) -> list[str]:
         if not self._entries:
             return []
-        if self._lexical is None:
-            self._lexical = self._bench.lexical([entry.text for entry in self._entries])
-        return [self._entries[position].id for position in self._lexical.rank(query)[:k]]
+        ranking = self._counted.of(self._entries).rank(query, k)
+        return [self._entries[position].id for position in ranking]
 
 
 @method(label="BM25", role="anchor", embeds=False)

@@ -25,6 +25,7 @@ from typing import TypeAlias
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 from pytest_engram.methods.loom_reading import Reading, differ, read, same_subject
 from pytest_engram.methods.settling import settle
+from pytest_engram.retrieval.living import Counted
 from pytest_engram.retrieval.okapi import Lexical
 
 Resolution: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"
@@ -38,16 +39,16 @@ class Count:
     """The lexical control: who is named more often."""
 
     def __init__(self, bench: Bench) -> None:
-        self._bench = bench
         self._entries: list[Entry] = []
-        self._lexical: Lexical | None = None
-        self._holding: dict[str, set[int]] = {}
+        self._counted = Counted(bench.lexical)
+        self._held = 0  # entries whose words are in `_holding`
+        self._holding: dict[str, set[int]] = defaultdict(set)
         self._seen: dict[int, tuple[Reading, list[str]]] = {}
         self._last: tuple[str, Resolution] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._lexical = self._last = None
+        self._last = None
 
     def search(self, query: str, k: int) -> list[str]:
         stays, rest, _ = self._resolved(query)
@@ -108,14 +109,11 @@ class Count:
         return len(found.difference(apart))
 
     def _index(self) -> Lexical:
-        if self._lexical is None:
-            self._lexical = self._bench.lexical([entry.text for entry in self._entries])
-            holding: dict[str, set[int]] = defaultdict(set)
-            for position, entry in enumerate(self._entries):
-                for word in _words(entry.text):
-                    holding[word].add(position)
-            self._holding = dict(holding)
-        return self._lexical
+        for position in range(self._held, len(self._entries)):
+            for word in _words(self._entries[position].text):
+                self._holding[word].add(position)
+        self._held = len(self._entries)
+        return self._counted.of(self._entries)
 
     def _dropped(self, loser: int, winner: int, fewer: int, more: int, rank: int) -> Dropped:
         sign = "<" if fewer < more else "="

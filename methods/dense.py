@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_engram.memory import Bench, Entry, MemoryFactory, method
+from pytest_engram.retrieval.living import Embedded
 
 
 class Dense:
@@ -16,11 +17,10 @@ class Dense:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._entries: list[Entry] = []
-        self._matrix: NDArray[np.float32] | None = None
+        self._embedded = Embedded(bench.embed)
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._matrix = None
 
     def prepare(self) -> None:
         self._vectors()
@@ -29,12 +29,11 @@ class Dense:
         if not self._entries:
             return []
         scores = self._vectors() @ self._bench.embed_query(query)
-        return [self._entries[position].id for position in self._bench.rank(scores)[:k]]
+        return [self._entries[position].id for position in self._bench.rank(scores, k)]
 
     def _vectors(self) -> NDArray[np.float32]:
-        if self._matrix is None:
-            self._matrix = self._bench.embed([entry.text for entry in self._entries])
-        return self._matrix
+        """Embeddings (n, d) of the entries."""
+        return self._embedded.of(self._entries)
 
 
 @method(label="Dense", role="anchor", embeds=True)

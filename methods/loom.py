@@ -19,7 +19,7 @@ All numbers come from `pytest_engram.development.calibrate`, which knows generat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,8 +32,10 @@ from pytest_engram.methods.calibrated import settings_for
 from pytest_engram.methods.loom_reading import Reading, differ, read, same_subject
 from pytest_engram.methods.settling import settle
 from pytest_engram.retrieval import graph
+from pytest_engram.retrieval.living import Embedded, Rows
+from pytest_engram.retrieval.neighbours import Neighbours
 
-CACHED_FROM = 256  # entries; below, computing support is quicker than reading it
+CACHED_FROM = 256  # entries; below, finding who is near is quicker than reading it
 PROJECTED = 32  # dimensions of Loom, sampled: few enough that its neighbours differ between seeds
 
 Strength: TypeAlias = tuple[float, float]
@@ -54,22 +56,24 @@ class Loom:
         self._bench = bench
         self._settings = settings
         self._entries: list[Entry] = []
-        self._embedded: NDArray[np.float32] | None = None
-        self._supported: NDArray[np.float32] | None = None
+        self._embedded = Embedded(bench.embed)
+        self._found: dict[int, Neighbours] = {}
         self._seen: dict[int, Reading] = {}
         self._last: tuple[str, Resolution] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
+        """Take entries; what is known of those that came before is kept, and added to when it is next needed."""
         self._entries += entries
-        self._embedded = self._supported = self._last = None
+        self._last = None
 
     def prepare(self) -> None:
-        """Build the support, which a large haystack keeps for all workers."""
-        self._supports()
+        """Find who is near to whom, which a large haystack keeps for all workers."""
+        self._near(self.settings.neighbours)
 
     def support(self) -> dict[str, float]:
         """Support of each entry, by id."""
-        return {entry.id: float(value) for entry, value in zip(self._entries, self._supports(), strict=True)}
+        values = self.compute_support(np.arange(len(self._entries)))
+        return {entry.id: float(value) for entry, value in zip(self._entries, values, strict=True)}
 
     def search(self, query: str, k: int) -> list[str]:
         stays, rest, *_ = self._resolved(query)
@@ -92,35 +96,30 @@ class Loom:
             position: of the entry.
             rivals: positions of all that it is in conflict with.
         """
-        return float(self._supports()[position]), -self._entries[position].time
+        return float(self.compute_support(np.array([position]))[0]), -self._entries[position].time
 
-    def compute_support(self, vectors: NDArray[np.float32], settings: Settings) -> NDArray[np.float32]:
-        return graph.support(vectors, settings.neighbours)
+    def compute_support(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Support of some entries."""
+        return graph.support_in(self._near(self.settings.neighbours), positions)
 
-    def support_name(self, settings: Settings) -> str:
-        """Names all that `compute_support` depends on, besides the texts and the encoder."""
-        return f"support neighbours={settings.neighbours}"
+    def placed(self) -> tuple[str, NDArray[np.floating[Any]]]:
+        """Where the entries lie for it to be told who is near, shape (n, any), and a name for that."""
+        return "near", self._vectors()
 
     def _vectors(self) -> NDArray[np.float32]:
         """Embeddings (n, d) of the entries."""
-        if self._embedded is None:
-            self._embedded = self._bench.embed([entry.text for entry in self._entries])
-        return self._embedded
+        return self._embedded.of(self._entries)
 
-    def _supports(self) -> NDArray[np.float32]:
-        """Support (n,) of the entries."""
-        if self._supported is None:
-            self._supported = self._kept(
-                self.support_name(self.settings),
-                lambda: {"support": self.compute_support(self._vectors(), self.settings)},
-            )["support"]
-        return self._supported
-
-    def _kept(self, name: str, compute: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-        """Arrays over the entries; a large haystack's are stored."""
-        if len(self._entries) < CACHED_FROM:
-            return compute()
-        return self._bench.cached(name, [entry.text for entry in self._entries], compute)
+    def _near(self, count: int) -> Neighbours:
+        """The `count` nearest of each entry. Of a large haystack what was found first is stored."""
+        name, places = self.placed()
+        if count not in self._found:
+            kept = None
+            if len(places) >= CACHED_FROM:
+                texts = [entry.text for entry in self._entries]
+                kept = self._bench.cached(f"{name}={count}", texts, lambda: Neighbours(count).extend(places).arrays())
+            self._found[count] = Neighbours(count, kept)
+        return self._found[count].extend(places)
 
     @property
     def settings(self) -> Settings:
@@ -206,11 +205,10 @@ class LoomNoRegex(Loom):
 class LoomDistinct(Loom):
     """Loom whose support counts what is said again only once."""
 
-    def compute_support(self, vectors: NDArray[np.float32], settings: Settings) -> NDArray[np.float32]:
-        return graph.distinct_support(vectors, settings.neighbours, settings.duplicate)
-
-    def support_name(self, settings: Settings) -> str:
-        return f"distinct support neighbours={settings.neighbours} duplicate={settings.duplicate}"
+    def compute_support(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+        return graph.distinct_support_in(
+            self._near(self.settings.neighbours), self._vectors(), self.settings.duplicate, positions
+        )
 
 
 class LoomSided(Loom):
@@ -220,49 +218,34 @@ class LoomSided(Loom):
     facts, so that what backs one of them backs the other, too.
     """
 
-    def __init__(self, bench: Bench, settings: Settings | None = None) -> None:
-        super().__init__(bench, settings)
-        self._mutual: tuple[NDArray[np.intp], NDArray[np.bool_]] | None = None
-
-    def write(self, entries: Sequence[Entry]) -> None:
-        super().write(entries)
-        self._mutual = None
-
     def prepare(self) -> None:
         super().prepare()
-        self._neighbourhoods()
+        self._near(self.settings.sided)
 
     def strength(self, position: int, rivals: Sequence[int]) -> Strength:
         """Summed similarity to the mutual neighbours that are nearer to it than to any of its rivals; earlier time."""
-        vectors = self._vectors()
-        near, mutual = self._neighbourhoods()
-        own = vectors[near[position][mutual[position]]]
+        vectors, found = self._vectors(), self._near(self.settings.sided)
+        own = vectors[found.near[position][graph.mutual(found, np.array([position]))[0]]]
         here, there = own @ vectors[position], (own @ vectors[list(rivals)].T).max(axis=1)
         # A rival is nearest to itself, so that it never counts.
         return float(here[here > there].sum()), -self._entries[position].time
-
-    def _neighbourhoods(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Of each entry its nearest others, nearest first, and which of them are mutual: both (n, neighbours)."""
-        if self._mutual is None:
-            count = self.settings.sided
-
-            def found() -> dict[str, NDArray[Any]]:
-                near, mutual = graph.mutual_neighbours(self._vectors(), count)
-                return {"near": near, "mutual": mutual}
-
-            kept = self._kept(f"mutual neighbours={count}", found)
-            self._mutual = kept["near"], kept["mutual"]
-        return self._mutual
 
 
 class LoomSampled(Loom):
     """Loom on neighbours that a random projection estimates: quicker to find, and different for every seed."""
 
-    def compute_support(self, vectors: NDArray[np.float32], settings: Settings) -> NDArray[np.float32]:
-        return graph.sampled_support(vectors, settings.neighbours, PROJECTED, self._bench.seed)
+    def __init__(self, bench: Bench, settings: Settings | None = None) -> None:
+        super().__init__(bench, settings)
+        self._projected = Rows(np.empty((0, PROJECTED)))
 
-    def support_name(self, settings: Settings) -> str:
-        return f"sampled support neighbours={settings.neighbours} dimensions={PROJECTED} seed={self._bench.seed}"
+    def compute_support(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+        return graph.estimated_support_in(self._near(self.settings.neighbours), self._vectors(), positions)
+
+    def placed(self) -> tuple[str, NDArray[np.floating[Any]]]:
+        seed, more = self._bench.seed, self._vectors()[len(self._projected) :]
+        if len(more):
+            self._projected.extend(graph.projected(more, PROJECTED, seed))
+        return f"near, sampled, dimensions={PROJECTED} seed={seed}", self._projected.all
 
 
 @method(

@@ -18,6 +18,7 @@ from pytest_engram.development.settings import Settings
 from pytest_engram.memory import Bench, Dropped, Entry, MemoryFactory, method
 from pytest_engram.methods.calibrated import settings_for
 from pytest_engram.methods.tide_reading import differ, read
+from pytest_engram.retrieval.living import Embedded
 
 Walk: TypeAlias = "tuple[list[int], list[int], list[Dropped]]"
 
@@ -29,12 +30,12 @@ class Tide:
         self._bench = bench
         self._settings = settings
         self._entries: list[Entry] = []
-        self._matrix: NDArray[np.float32] | None = None
+        self._embedded = Embedded(bench.embed)
         self._last: tuple[str, Walk] | None = None
 
     def write(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
-        self._matrix = self._last = None
+        self._last = None
 
     def prepare(self) -> None:
         self._vectors()
@@ -100,9 +101,8 @@ class Tide:
         return self._entries[position].time
 
     def _vectors(self) -> NDArray[np.float32]:
-        if self._matrix is None:
-            self._matrix = self._bench.embed([entry.text for entry in self._entries])
-        return self._matrix
+        """Embeddings (n, d) of the entries."""
+        return self._embedded.of(self._entries)
 
 
 @method(label="Tide", role="control", trained_on=devdata.learnt(), embeds=True)

@@ -177,21 +177,26 @@ class Bench:
         self.unsplit += unsplit(tokens)
         return tokens
 
-    def rank(self, scores: NDArray[Any]) -> NDArray[np.intp]:
-        """Positions of `scores` (n,), best first; ties as the benchmark breaks them, else earlier entry first."""
-        import numpy as np
+    def rank(self, scores: NDArray[Any], k: int | None = None) -> NDArray[np.intp]:
+        """Positions of `scores` (n,), best first; ties as the benchmark breaks them, else earlier entry first.
 
-        return self._rank(scores) if self._rank else np.argsort(-scores, kind="stable")
+        With `k` the first k alone, which is quicker over many scores.
+        """
+        from pytest_engram.retrieval.ranking import best
+
+        return self._rank(scores)[:k] if self._rank else best(scores, k)
 
     def lexical(self, texts: Sequence[str]) -> Lexical:
         """BM25 over `texts`, with the benchmark's own tokens and ties; from an index made ahead, where there is one."""
-        from pytest_engram.retrieval.okapi import Lexical, Okapi
+        from pytest_engram.retrieval.okapi import Lexical
+        from pytest_engram.retrieval.postings import Postings
 
         ahead = self._lexical(texts) if self._lexical else None
         if ahead is not None:
             return ahead
-        counted = Okapi.build(map(self.tokenize, texts))
-        return Lexical(counted.haystack(range(len(texts))).scores, self.tokenize, self.rank)
+        counted = Postings()
+        counted.extend(map(self.tokenize, texts))
+        return Lexical(counted.scores, self.tokenize, self.rank, add=counted.extend)
 
     def cached(
         self, name: str, texts: Iterable[str], compute: Callable[[], Mapping[str, NDArray[Any]]]

@@ -5,25 +5,23 @@ similar at all (cosine zero or below) backs nothing: it may fill one of the k pl
 never its own neighbour, which is settled by position, so that an exact copy of it is one. Of equally similar
 neighbours (equal to nine decimals) the earlier one is nearer; no result depends on the linear algebra library's mood.
 
-Up to `SMALL` facts everything is plain numpy; beyond that scikit-learn finds the neighbours in blocks, in memory that
-grows with n and not with its square. Both follow one definition, and the tests hold them to it.
+Who is near to whom is found, and kept up as facts come, by `neighbours.Neighbours`. What is made of it stands here,
+for all facts or for a few: support is a sum over a fact's own places, so that nobody needs all of it for one answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_engram.retrieval.neighbours import DECIMALS, Neighbours, Places, Vectors
+
 if TYPE_CHECKING:
     import scipy.sparse
 
-Vectors: TypeAlias = "NDArray[np.floating[Any]]"
-
-SMALL = 512
-DECIMALS = 9
-BLOCK = 2048
+PART = 2048  # facts that are looked at together
 
 
 def mutual_knn(embeddings: Vectors, neighbours: int) -> scipy.sparse.csr_array:
@@ -41,139 +39,112 @@ def mutual_knn(embeddings: Vectors, neighbours: int) -> scipy.sparse.csr_array:
     """
     from scipy.sparse import csr_array
 
-    unit = _unit(embeddings)
-    near, similarity = nearest(unit, neighbours)
-    mutual = _mutual(near, similarity)
-    rows, columns = np.nonzero(mutual)
-    data = similarity[rows, columns].astype(np.float32)
-    graph = csr_array((data, (rows, near[rows, columns])), shape=(len(unit), len(unit)))
+    found = _found(embeddings, neighbours)
+    rows, columns = np.nonzero(mutual(found))
+    data = found.similarity[rows, columns].astype(np.float32)
+    graph = csr_array((data, (rows, found.near[rows, columns])), shape=(len(found), len(found)))
     graph.sort_indices()
     return graph
 
 
 def support(embeddings: Vectors, neighbours: int) -> NDArray[np.float32]:
     """Each fact's summed similarity to its mutual neighbours: the row sums of `mutual_knn`, shape (n,)."""
-    near, similarity = nearest(_unit(embeddings), neighbours)
-    return _summed(similarity, _mutual(near, similarity))
-
-
-def mutual_neighbours(embeddings: Vectors, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Each fact's nearest others, nearest first, and which of them are edges of `mutual_knn`.
-
-    Returns:
-        Positions and edges, both of shape (n, min(neighbours, n - 1)).
-    """
-    near, similarity = nearest(_unit(embeddings), neighbours)
-    return near, _mutual(near, similarity)
+    return support_in(_found(embeddings, neighbours))
 
 
 def distinct_support(embeddings: Vectors, neighbours: int, duplicate: float) -> NDArray[np.float32]:
+    """Support in which saying something again adds nothing: `distinct_support_in` of all facts, shape (n,)."""
+    return distinct_support_in(_found(embeddings, neighbours), embeddings, duplicate)
+
+
+def knn_support(embeddings: Vectors, neighbours: int) -> NDArray[np.float32]:
+    """Support without mutuality, which hubs inflate: summed similarity to the k nearest neighbours, shape (n,)."""
+    similarity = _found(embeddings, neighbours).similarity
+    return _summed(similarity, similarity > 0)
+
+
+def sampled_support(embeddings: Vectors, neighbours: int, dimensions: int, seed: int) -> NDArray[np.float32]:
+    """Support over neighbours that are only estimated, in a random projection: `estimated_support_in` of all facts."""
+    return estimated_support_in(_found(projected(embeddings, dimensions, seed), neighbours), embeddings)
+
+
+def nearest(embeddings: Vectors, neighbours: int) -> tuple[Places, NDArray[np.float64]]:
+    """Each fact's nearest others, nearest first, and their similarities, both of shape (n, min(neighbours, n - 1))."""
+    found = _found(embeddings, neighbours)
+    return found.near, found.similarity
+
+
+def mutual(found: Neighbours, facts: Places | None = None) -> NDArray[np.bool_]:
+    """Which neighbours of some facts (default: of all) count the fact among theirs, too, and are similar to it at all.
+
+    Returns:
+        Shape (facts, neighbours): those of `found.near` that are edges of `mutual_knn`.
+    """
+    facts = np.arange(len(found)) if facts is None else facts
+    back = [(found.near[found.near[part]] == part[:, None, None]).any(axis=2) for part in _parts(facts)]
+    edges: NDArray[np.bool_] = np.concatenate(back) & (found.similarity[facts] > 0)
+    return edges
+
+
+def support_in(found: Neighbours, facts: Places | None = None) -> NDArray[np.float32]:
+    """Support of some facts, default: of all; shape (facts,)."""
+    similarity = found.similarity if facts is None else found.similarity[facts]
+    return _summed(similarity, mutual(found, facts))
+
+
+def distinct_support_in(
+    found: Neighbours, embeddings: Vectors, duplicate: float, facts: Places | None = None
+) -> NDArray[np.float32]:
     """Support in which saying something again adds nothing.
 
     A fact's mutual neighbours are taken nearest first. One whose similarity to the fact itself, or to a neighbour
     already counted, is `duplicate` or more repeats it, and is left out: of all that say the same, one is counted.
 
     Returns:
-        float32 of shape (n,), nowhere above `support`.
+        float32 of shape (facts,), nowhere above `support_in`.
     """
-    unit = _unit(embeddings)
-    near, similarity = nearest(unit, neighbours)
-    counted = _mutual(near, similarity) & (similarity < duplicate)
-    for start in range(0, len(unit), BLOCK):
-        block = counted[start : start + BLOCK]
-        vectors = unit[near[start : start + BLOCK]]
+    facts = np.arange(len(found)) if facts is None else facts
+    similarity = found.similarity[facts]
+    counted = mutual(found, facts) & (similarity < duplicate)
+    for at, part in enumerate(_parts(facts)):
+        block = counted[at * PART : at * PART + len(part)]
+        vectors = _unit(embeddings[found.near[part]])
         repeats = np.einsum("nad,nbd->nab", vectors, vectors, optimize=True) >= duplicate
         for place in range(1, block.shape[1]):
             block[:, place] &= ~(repeats[:, place, :place] & block[:, :place]).any(axis=1)
     return _summed(similarity, counted)
 
 
-def knn_support(embeddings: Vectors, neighbours: int) -> NDArray[np.float32]:
-    """Support without mutuality, which hubs inflate: summed similarity to the k nearest neighbours, shape (n,)."""
-    _, similarity = nearest(_unit(embeddings), neighbours)
-    return _summed(similarity, similarity > 0)
+def estimated_support_in(found: Neighbours, embeddings: Vectors, facts: Places | None = None) -> NDArray[np.float32]:
+    """Support where `found` is of estimates (`projected`): the similarities that are summed are the true ones."""
+    facts = np.arange(len(found)) if facts is None else facts
+    similarity = np.empty((len(facts), found.near.shape[1]))
+    for at, part in enumerate(_parts(facts)):
+        others = _unit(embeddings[found.near[part]])
+        similarity[at * PART : at * PART + len(part)] = np.einsum("nd,nmd->nm", _unit(embeddings[part]), others)
+    similarity = similarity.round(DECIMALS)
+    return _summed(similarity, mutual(found, facts) & (similarity > 0))
 
 
-def sampled_support(embeddings: Vectors, neighbours: int, dimensions: int, seed: int) -> NDArray[np.float32]:
-    """Support over neighbours that are only estimated, in a random projection to `dimensions`.
+def projected(embeddings: Vectors, dimensions: int, seed: int) -> NDArray[np.float64]:
+    """Facts (n, d) in a random projection, shape (n, dimensions): no row depends on the others.
 
-    The projection is Gaussian (Johnson and Lindenstrauss 1984) and drawn from `seed`. Who is whose neighbour comes
-    from it; the similarities that are summed are the true ones.
-
-    Returns:
-        float32 of shape (n,).
+    The projection is Gaussian (Johnson and Lindenstrauss 1984) and drawn from `seed`.
     """
     unit = _unit(embeddings)
     projection = np.random.default_rng(seed).standard_normal((unit.shape[1], dimensions))
-    near, _ = nearest(_unit(unit @ projection), neighbours)
-    similarity = _similarity(unit, near)
-    return _summed(similarity, _mutual(near, similarity))
+    rows: NDArray[np.float64] = np.einsum("nd,pd->np", unit, np.ascontiguousarray(projection.T))
+    return rows
 
 
-def nearest(unit: Vectors, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Each row's nearest other rows, nearest first, and their similarities.
-
-    Args:
-        unit: shape (n, d), rows of length 1 or 0.
-        neighbours: at least 1.
-
-    Returns:
-        Positions and cosine similarities, both of shape (n, min(neighbours, n - 1)).
-    """
-    if neighbours < 1:
-        raise ValueError(f"neighbours is {neighbours}; it must be at least 1")
-    count = max(0, min(neighbours, len(unit) - 1))
-    if count == 0:
-        return np.empty((len(unit), 0), np.intp), np.empty((len(unit), 0))
-    if len(unit) <= SMALL:
-        return _nearest_of(unit, np.arange(len(unit)), count)
-    return _nearest_in_blocks(unit, count)
+def _found(embeddings: Vectors, neighbours: int) -> Neighbours:
+    if np.ndim(embeddings) != 2:
+        raise ValueError(f"embeddings have shape {np.shape(embeddings)}; (n, d) is needed")
+    return Neighbours(neighbours).extend(np.asarray(embeddings))
 
 
-def _nearest_of(unit: Vectors, rows: NDArray[np.intp], count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The definition itself: all similarities of `rows`, ordered by similarity, then by position."""
-    similarity = (unit[rows] @ unit.T).round(DECIMALS)
-    similarity[np.arange(len(rows)), rows] = -np.inf
-    order = np.argsort(-similarity, axis=1, kind="stable")[:, :count]
-    return order, np.take_along_axis(similarity, order, axis=1)
-
-
-def _nearest_in_blocks(unit: Vectors, count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    from sklearn.neighbors import NearestNeighbors
-
-    # Between rows of one length the Euclidean order is the cosine order, and scikit-learn has a blocked search for
-    # it. Rows of zeros are similar to nothing; they stand aside, and the definition fills them in below.
-    alive = np.flatnonzero(unit.any(axis=1))
-    asked = count + 2  # the row itself, and one more that shows whether the last place is shared
-    if len(alive) <= asked:
-        return _nearest_of(unit, np.arange(len(unit)), count)
-    search = NearestNeighbors(n_neighbors=asked, algorithm="brute", metric="euclidean").fit(unit[alive])
-    found = alive[search.kneighbors(unit[alive], return_distance=False)]
-    near = np.empty((len(unit), count), np.intp)
-    similarity = np.empty((len(unit), count))
-    unsure = np.ones(len(unit), bool)
-
-    ties = _similarity(unit[alive], found, unit)
-    ties[found == alive[:, None]] = np.inf  # the row itself goes first, wherever it was found
-    order = np.lexsort((found, -ties), axis=1)
-    found, ties = np.take_along_axis(found, order, axis=1), np.take_along_axis(ties, order, axis=1)
-    near[alive], similarity[alive] = found[:, 1:-1], ties[:, 1:-1]
-    # Where the last place is shared with what was left out, or copies pushed the row itself out, or zero rows would
-    # come before opposed ones, only the full row can tell.
-    unsure[alive] = np.isfinite(ties[:, 0]) | (ties[:, -2] <= ties[:, -1] + 10.0**-DECIMALS) | (ties[:, -2] <= 0)
-    rows = np.flatnonzero(unsure)
-    for start in range(0, len(rows), BLOCK // 8):
-        part = rows[start : start + BLOCK // 8]
-        near[part], similarity[part] = _nearest_of(unit, part, count)
-    return near, similarity
-
-
-def _mutual(near: NDArray[np.intp], similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of the neighbours count the fact among theirs too, and are similar to it at all: shape of `near`."""
-    n = len(near)
-    here = np.arange(n)[:, None]
-    mutual: NDArray[np.bool_] = np.isin(here * n + near, near * n + here) & (similarity > 0)
-    return mutual
+def _parts(facts: Places) -> list[Places]:
+    return [facts[start : start + PART] for start in range(0, max(1, len(facts)), PART)]
 
 
 def _summed(similarity: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -181,20 +152,9 @@ def _summed(similarity: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDAr
     return total
 
 
-def _similarity(unit: Vectors, near: NDArray[np.intp], others: Vectors | None = None) -> NDArray[np.float64]:
-    """Similarities of each row to those that `near` (n, m) names among `others`, by default among `unit` itself."""
-    others = unit if others is None else others
-    result = np.empty(near.shape)
-    for start in range(0, len(unit), BLOCK):
-        block = slice(start, start + BLOCK)
-        result[block] = np.einsum("nd,nmd->nm", unit[block], others[near[block]])
-    return result.round(DECIMALS)
-
-
 def _unit(embeddings: Vectors) -> NDArray[np.float64]:
+    """Scaled to length 1 along the last axis."""
     vectors = np.asarray(embeddings, np.float64)
-    if vectors.ndim != 2:
-        raise ValueError(f"embeddings have shape {vectors.shape}; (n, d) is needed")
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit: NDArray[np.float64] = vectors / np.where(length > 0, length, 1.0)
     return unit

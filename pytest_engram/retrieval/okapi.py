@@ -13,7 +13,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
@@ -163,11 +162,11 @@ class Okapi:
         tokens = tokens[hits]
         counts = _join(self.counts, starts[first], ends[last])[hits]
         documents = np.searchsorted(np.cumsum(ends - starts), hits, side="right")
-        weights = counts * (K1 + 1) / (counts + _norms(self.lengths[chosen])[documents])
+        weights = counts * (K1 + 1) / (counts + norms(self.lengths[chosen])[documents])
         scores = np.zeros(len(chosen))
         for number in known:
             posting = np.flatnonzero(tokens == number)
-            idf = _idf(len(chosen))[len(posting)]
+            idf = float(idf_of(len(chosen), np.array([len(posting)]))[0])
             scores[documents[posting]] += (idf if idf >= 0 else EPSILON * average_idf) * weights[posting]
         return scores
 
@@ -204,7 +203,7 @@ class Haystack:
         # Numbered in the order in which they first appear, which is the order of rank-bm25's sums.
         self._words, words = _number_by_appearance(tokens, pool.scratch)
         frequencies = np.bincount(words, minlength=len(self._words))
-        self._idf = _idf(self._size)[frequencies]
+        self._idf = idf_of(self._size, frequencies)
         # cumsum adds one by one, sum does not
         self.average_idf = float(np.cumsum(self._idf)[-1] / len(self._idf)) if len(tokens) else 0.0
         self._idf[self._idf < 0] = EPSILON * self.average_idf
@@ -214,7 +213,7 @@ class Haystack:
         self._documents = np.repeat(np.arange(self._size, dtype=np.int32), ends - starts)[order]
         self._counts = counts[order]
         self._begins = np.concatenate(([0], np.cumsum(frequencies)))
-        self._norms = _norms(pool.lengths[positions])
+        self._norms = norms(pool.lengths[positions])
 
     def scores(self, query: Iterable[str]) -> NDArray[np.float64]:
         """Scores of all documents, shape (number of documents,): `BM25Okapi(documents).get_scores(query)`.
@@ -239,16 +238,18 @@ class Lexical:
         scores: gives the scores of the texts, in the order in which the benchmark indexes them, from a query's tokens.
         tokenize, ranking: the benchmark's; see `tokenize` and `rank` of `memory.Bench`.
         places: intp (n,), where each of them stands among the texts that were asked about; None: in the same order.
+        add: takes more texts, each as its tokens; None: they were counted ahead, and are no others.
     """
 
     scores: Callable[[list[str]], NDArray[np.float64]]
     tokenize: Callable[[str], list[str]]
-    ranking: Callable[[NDArray[np.float64]], NDArray[np.intp]]
+    ranking: Callable[[NDArray[np.float64], int | None], NDArray[np.intp]]
     places: NDArray[np.intp] | None = None
+    add: Callable[[Iterable[Sequence[str]]], None] | None = None
 
-    def rank(self, query: str) -> NDArray[np.intp]:
-        """Positions of all texts, best first, shape (n,)."""
-        order = self.ranking(self.scores(self.tokenize(query)))
+    def rank(self, query: str, k: int | None = None) -> NDArray[np.intp]:
+        """Positions of all texts, best first, shape (n,); with `k` of the first k alone."""
+        order = self.ranking(self.scores(self.tokenize(query)), k)
         return order if self.places is None else self.places[order]
 
 
@@ -280,19 +281,22 @@ def _join(values: NDArray[np.int32], starts: NDArray[np.int64], ends: NDArray[np
     return np.concatenate(parts) if parts else values[:0]
 
 
-def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+def norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     """What each document's length adds to a count, by BM25's saturation."""
     words = int(lengths.sum())
     return np.asarray(K1 * (1 - B + B * lengths / (words / len(lengths) if words else 1.0)))
 
 
-@lru_cache(maxsize=64)
-def _idf(documents: int) -> NDArray[np.float64]:
-    """Inverse document frequency by number of documents with the word, 0 to `documents`.
+def idf_of(documents: int, frequencies: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Inverse document frequency of words by how many of the documents have each, shape of `frequencies`.
 
     By `math.log` as in rank-bm25: numpy's logarithm may differ in the last digit.
     """
-    return np.array([math.log(documents - n + 0.5) - math.log(n + 0.5) for n in range(documents + 1)])
+    different = np.flatnonzero(np.bincount(frequencies, minlength=1))
+    values = np.empty(documents + 1)
+    values[different] = [math.log(documents - n + 0.5) - math.log(n + 0.5) for n in different.tolist()]
+    found: NDArray[np.float64] = values[frequencies]
+    return found
 
 
 def _encode(token: str) -> bytes:

@@ -18,7 +18,7 @@ from pytest_engram.basics.registry import Registry
 from pytest_engram.judging import METRICS, known, named
 from pytest_engram.judging.judge import asked, judge
 from pytest_engram.judging.scoring import BeyondTheLog
-from pytest_engram.review import here
+from pytest_engram.review import here, lexical
 from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
@@ -190,6 +190,20 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
         yield Finding("unchecked", f"scores of {name}", f"the data is not here: {suite.not_run}")
     elif outcomes:
         yield from _scores(name, suite, key, outcomes)
+    yield from _lexical(run, suite, outcomes)
+
+
+def _lexical(run: Run, suite: Suite, outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+    """rank-bm25 itself finds what BM25 recalled."""
+    if "recorded" in (run.manifest.get("methods") or {}).get(lexical.METHOD, {}):
+        return  # somebody else's, who may tokenise otherwise
+    what, asked = f"BM25 of {suite.name}", [one for one in outcomes if one.method == lexical.METHOD]
+    if asked and suite.not_run:
+        yield Finding("unchecked", what, f"not asked again: the data is not here: {suite.not_run}")
+    elif asked and suite.asks == "search":
+        again = lexical.asked_again(suite, asked)
+        agreed = f"rank-bm25 finds the same ids for {again.agree} of {again.asked} questions, drawn of {len(asked)}"
+        yield from _told(what, [agreed, *again.problems] if again.problems else (), agreed)
 
 
 def _known(run: Run, name: str, suite: Suite, key: Key) -> Iterator[Finding]:

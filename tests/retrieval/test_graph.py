@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from pytest_engram.retrieval import graph
+from pytest_engram.retrieval import neighbours as neighbours_of
 
 # Coordinates on a coarse grid, so that ties, copies, opposites and rows of zeros are common.
 COARSE = hnp.arrays(
@@ -57,7 +58,7 @@ def test_the_graph_and_support_are_the_definition(embeddings: np.ndarray, neighb
 def test_large_haystacks_follow_the_same_definition(embeddings: np.ndarray, neighbours: int) -> None:
     direct = graph.support(embeddings, neighbours), graph.distinct_support(embeddings, neighbours, 0.9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph, "SMALL", 0)
+        patch.setattr(neighbours_of, "SMALL", 0)
         blocks = graph.support(embeddings, neighbours), graph.distinct_support(embeddings, neighbours, 0.9)
     np.testing.assert_allclose(blocks, direct, atol=1e-6)
 

@@ -112,7 +112,8 @@ class Sessions:
             return None
         self.store.count()  # now: what a memory's search opens itself must hold no answers, wherever it lies
         scores = partial(self.store.bm25, self.store.questions[key])
-        return Lexical(scores, protocol.tokenize, protocol.rank, self._haystack(key).places)
+        places = self._haystack(key).places
+        return Lexical(scores, protocol.tokenize, lambda scores, k: protocol.rank(scores)[:k], places)
 
 
 def load(spec: SessionSpec, path: Path, folder: Path, *, shown: str, official: str | None = None) -> Loaded:
