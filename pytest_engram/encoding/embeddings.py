@@ -1,30 +1,22 @@
 """Embeddings, kept by encoder and text: only a text that was never seen is embedded.
 
-On disk, one folder an encoder holds segments, each written once:
-
-- `NAME.npy`: float32 (n, d), one embedding a row;
-- `NAME.keys`: a line of JSON (rows, dimensions, checksums), then the n keys of 16 bytes. It is written last, under a
-  name that counts only when it is complete: without it the segment does not exist.
-
-The segments are memory-mapped, so that any number of workers share one copy.
+On disk, one folder an encoder holds segments, written once and memory-mapped, so that any number of workers
+share one copy. So are the rows of a large haystack, which all methods of a process ask for in one order.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import secrets
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +24,16 @@ from numpy.typing import NDArray
 from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import checksum, locked, mapped, writing
 from pytest_engram.basics.progress import Bar
-from pytest_engram.encoding.modelfolder import BATCH, Embeddings, Encode, EncoderError, EncoderSpec, load
+from pytest_engram.encoding import segments
+from pytest_engram.encoding.model import load
+from pytest_engram.encoding.modelfolder import BATCH, Embeddings, Encode, EncoderError, EncoderSpec
+from pytest_engram.encoding.segments import KEYS, Segment, key_of, read_keys
+from pytest_engram.encoding.window import Window
 
-KEY_BYTES = 16
 # A segment is committed after so many texts or seconds: the most that a killed process loses.
 COMMIT_TEXTS = 4096
 COMMIT_SECONDS = 20.0
+SHARED_FROM = 4096  # texts whose embeddings memories share, until one of them writes into its own
 TIMED_QUERIES = 8  # of whose times the median counts
 _TIMED = "query.json"
 
@@ -64,10 +60,11 @@ class EmbeddingStore:
         self._progress = progress
         self._encode = encode
         self._loaded: Encode | None = None  # the model, once it was needed
-        self._segments: list[_Segment] = []
+        self._segments: list[Segment] = []
         self._seen: set[str] = set()  # names of all segments that were looked at, sound or not
         self._unchecked: set[int] = set()  # segments whose embeddings were not needed yet
         self._damaged: set[str] = set()
+        self._large: tuple[bytes, IO[bytes]] | None = None  # the last large haystack: its key, and its rows
         self._query: tuple[str, Embeddings] | None = None  # the last: all methods are asked one question in turn
         self._index: dict[bytes, int] = {}  # key to place: (number of the segment << 32) + row
         self._refresh()
@@ -79,7 +76,13 @@ class EmbeddingStore:
             EncoderError: a text is new and the model can't be loaded.
             pytest_engram.basics.cache.CacheError: a text is new and its embedding can't be kept.
         """
-        return self._embed([self.spec.passage_prefix + text for text in texts] if self.spec.passage_prefix else texts)
+        if self.spec.passage_prefix:
+            texts = [self.spec.passage_prefix + text for text in texts]
+        if len(texts) < SHARED_FROM:
+            return self._embed(texts)
+        with suppress(OSError):  # no room for a file: then everyone has a copy
+            return self._shared(texts)
+        return self._embed(texts)
 
     def embed_query(self, text: str) -> Embeddings:
         """Embedding of a query, behind the encoder's query prefix: float32 (d,), length 1."""
@@ -151,6 +154,16 @@ class EmbeddingStore:
             found[here] = self._segments[number].embeddings[rows[here]]
         return found
 
+    def _shared(self, texts: Sequence[str]) -> Embeddings:
+        """As `_embed`, from a nameless file that whoever asked last may share: a page is copied when it is written."""
+        key = hashlib.sha256(b"".join(map(key_of, texts))).digest()
+        if self._large is None or self._large[0] != key:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - as long as there is no other
+            self._embed(texts).tofile(file)
+            file.flush()
+            self._large = key, file
+        return np.asarray(np.memmap(self._large[1], np.float32, "c", shape=(len(texts), self.spec.dimensions)))
+
     def _missing(self, texts: Iterable[str]) -> list[str]:
         different = list(dict.fromkeys(texts))
         places = self._places(different)
@@ -162,7 +175,7 @@ class EmbeddingStore:
     def _places(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """Where each text's embedding is, -1 where it is missing. Segments are checked when they are first needed."""
         find = self._index.get
-        keys = [_key(text) for text in texts]
+        keys = [key_of(text) for text in texts]
         places = np.array([find(key, -1) for key in keys], dtype=np.int64)
         if self._unchecked and (met := self._unchecked.intersection((places >> 32).tolist())):
             for number in met:
@@ -173,13 +186,13 @@ class EmbeddingStore:
     def _refresh(self) -> None:
         """Take up the segments that were committed since."""
         try:
-            names = {entry.name[: -len(_KEYS)] for entry in os.scandir(self._folder) if entry.name.endswith(_KEYS)}
+            names = {entry.name[: -len(KEYS)] for entry in os.scandir(self._folder) if entry.name.endswith(KEYS)}
         except OSError:
             return
         for name in sorted(names - self._seen):
             self._seen.add(name)
             try:
-                segment, keys = _read_keys(self._folder, name)
+                segment, keys = read_keys(self._folder, name)
             except OSError:
                 continue
             except (ValueError, KeyError, TypeError):
@@ -211,8 +224,10 @@ class EmbeddingStore:
     # Writing.
 
     def _fill(self, texts: Sequence[str], bar: Bar | None) -> None:
-        # Texts of one length make batches without padding. The longest first: the time left is then no underestimate.
-        todo = sorted(texts, key=len, reverse=True)
+        # Texts of one length make batches without padding: ordered by characters, a fifth of what is computed would be
+        # padding. The longest first: the time left is then no underestimate.
+        lengths = Window(self.spec).lengths(texts) if len(texts) > BATCH else list(map(len, texts))
+        todo = [text for _, text in sorted(zip(lengths, texts, strict=True), key=lambda one: one[0], reverse=True)]
         while todo:
             # The lock is held for one segment, so that processes with the same texts share the work.
             with locked(self._folder / "lock"):
@@ -256,12 +271,8 @@ class EmbeddingStore:
         return rows
 
     def _commit(self, texts: list[str], embeddings: Embeddings) -> None:
-        name = secrets.token_hex(8)
-        keys = b"".join(map(_key, texts))
-        header = {"rows": len(texts), "embeddings": checksum(embeddings), "keys": zlib.crc32(keys)}
         with writing(self._folder):
-            _put(self._folder / f"{name}.npy", lambda file: np.save(file, embeddings, allow_pickle=False))
-            _put(self._folder / f"{name}{_KEYS}", lambda file: file.write(json.dumps(header).encode() + b"\n" + keys))
+            segments.write(self._folder, secrets.token_hex(8), texts, embeddings)
         self._refresh()
 
     def _sweep(self) -> None:
@@ -270,43 +281,11 @@ class EmbeddingStore:
             names = {entry.name for entry in entries}
         for name in names:
             stem, suffix = os.path.splitext(name)
-            orphan = suffix == ".npy" and stem + _KEYS not in names
-            if suffix == ".tmp" or orphan or (stem in self._damaged and suffix in (".npy", _KEYS)):
+            orphan = suffix == ".npy" and stem + KEYS not in names
+            if suffix == ".tmp" or orphan or (stem in self._damaged and suffix in (".npy", KEYS)):
                 with suppress(OSError):  # where another process still maps it, some systems refuse
                     os.unlink(self._folder / name)
         self._damaged.clear()
-
-
-_KEYS = ".keys"
-
-
-@dataclass(slots=True)
-class _Segment:
-    name: str
-    rows: int
-    checksum: int
-    embeddings: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0), np.float32))  # mapped when first needed
-
-
-def _read_keys(folder: Path, name: str) -> tuple[_Segment, list[bytes]]:
-    head, _, keys = (folder / f"{name}{_KEYS}").read_bytes().partition(b"\n")
-    header = json.loads(head)
-    if len(keys) != header["rows"] * KEY_BYTES or zlib.crc32(keys) != header["keys"]:
-        raise ValueError("torn")
-    segment = _Segment(name, header["rows"], header["embeddings"])
-    return segment, [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
-
-
-def _key(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]
-
-
-def _put(path: Path, write: Callable[[Any], object]) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
 
 
 def _printable(text: str) -> str:

