@@ -10,7 +10,7 @@ export ENGRAM_DATA ?= $(abspath $(SHARED))
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-e2e lint format bench reference clean
+.PHONY: help setup run test test-e2e fuzz mutants lint format bench reference clean
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,15 @@ test: setup lint  ## lint, types and all tests but the end-to-end ones
 test-e2e: setup  ## tests in a real browser and with a real model server, which it installs first
 	PYTHON=$(BIN)/python bash tests/e2e/install.sh
 	$(BIN)/python -m pytest -q -m e2e tests/e2e
+
+FUZZ_SECONDS ?= 600
+fuzz: setup  ## new broken input, for FUZZ_SECONDS (600); a failure is printed with what reproduces it
+	end=$$(( $$(date +%s) + $(FUZZ_SECONDS) )); while [ $$(date +%s) -lt $$end ]; do \
+		ENGRAM_FUZZ=fuzz-long $(BIN)/python -m pytest -n auto --dist worksteal -q tests/fuzz || exit 1; done
+
+mutants: setup  ## change what judges, an operator at a time: which changes does no test notice? MODULE=judging/metrics
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[openai,dev,mutants]'
+	$(BIN)/python tests/mutants/run.py $(MODULE)
 
 lint: setup  ## ruff's lint and format, mypy in strict mode, who may import whom
 	$(BIN)/python -m ruff check .

@@ -48,7 +48,7 @@ def parse_metric(name: str) -> tuple[str, int | None]:
     """
     match = _METRIC.fullmatch(name)
     if match is None:
-        raise ValueError(f"{name!r} is no metric's name: write it like recall_any@5 or subem")
+        raise ValueError(f"{name!r:.80} is no metric's name: write it like recall_any@5 or subem")
     return match[1], int(match[2]) if match[2] else None
 
 

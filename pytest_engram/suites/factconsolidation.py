@@ -64,7 +64,7 @@ def find_row(name: str, data: Path | None) -> FactRow:
     table = locations.rows(FILE, data, HUB)
     names = [_source(row) for row in table.rows]
     if names.count(name) != 1:
-        there = ", ".join(sorted(filter(None, set(names)))) or "none with a metadata.source"
+        there = ", ".join(map(_on_one_line, sorted(filter(None, set(names))))) or "none with a metadata.source"
         problem = "no row" if name not in names else f"{names.count(name)} rows"
         raise NotRun(f"{table.origin} has {problem} {name!r}; there: {there}. Fetch the official data again")
     try:
@@ -108,6 +108,10 @@ class _RawRow(BaseModel):
         if ids and (twice := [id_ for id_, n in Counter(ids).items() if n > 1]):
             raise ValueError(f"metadata.qa_pair_ids: {twice[0]!r} stands twice")
         return self
+
+
+def _on_one_line(name: str) -> str:
+    return name if name.isprintable() and len(name) <= 80 else f"{name!r:.80}"
 
 
 def _source(row: Any) -> str | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
+from pytest_engram.basics.collecting import no_collecting
 from pytest_engram.suites.base import NAME, SuiteError
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def read(path: Path) -> tuple[dict[str, Any], Lines]:
     import yaml
 
     text = _text(path)
-    with _without_collecting():
+    with no_collecting():
         watch = _Watch(path)
         loader = _loader_type()(text)
         loader.watch = watch
@@ -153,18 +152,6 @@ def _unreadable(error: Any) -> tuple[int | None, str, str]:
     elif "nesting depth" in problem:
         cure = "write it flatter, a suite has five levels"
     return mark.line + 1 if mark else None, "", f"not YAML: {problem}; {cure}"
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Python's search for unreachable cycles would walk the growing tree of nodes again and again: most of the time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 @cache
@@ -347,9 +334,11 @@ class _Builder:
         try:
             return self.loader.construct_object(node, deep=True)
         except (ValueError, RecursionError) as error:
-            line = node.start_mark.line + 1
-            problem = f"not YAML: {' '.join(str(error).split())}; is it a text? Write it in quotes"
-            raise SuiteError(self.path, line, dotted(where), problem) from None
+            problem = " ".join(str(error).split())
+        except (LookupError, AttributeError, TypeError, ArithmeticError):  # `!!bool maybe`, `!!int ''`, `!!timestamp x`
+            problem = f"{node.value!r:.80} is no {node.tag.rpartition(':')[2]}"
+        problem = f"not YAML: {problem}; is it a text? Write it in quotes"
+        raise SuiteError(self.path, node.start_mark.line + 1, dotted(where), problem)
 
 
 M = TypeVar("M", bound="BaseModel")
@@ -496,8 +485,9 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def dotted(where: Location) -> str:
-    """A location as people write it: `cases[2].web[0]`."""
+    """A location as people write it, on one line: `cases[2].web[0]`."""
     text = ""
-    for part in where:
+    for given in where:
+        part = given if isinstance(given, int) or (given.isprintable() and len(given) <= 60) else f"{given!a:.60}"
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -127,7 +128,7 @@ def _measured_on(
 ) -> Suite | None:
     """The pilot set that a micro-test's `over` names, relative to its file; None where there is no such file."""
     at = path.parent / spec.over
-    if not at.is_file():
+    if not os.path.isfile(at):  # unlike `Path.is_file`, False of what can be no file's name
         return None
     content, its_lines = files.read(at)
     if content.get("engram") != "pilot" or content.get("source") not in sources:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pytest_engram.basics import sealed
 from pytest_engram.basics.cache import cache_dir
 from pytest_engram.suites import downloads
 from pytest_engram.suites.base import NotRun
@@ -74,10 +75,34 @@ def found(names: Sequence[str], data: Path | None) -> Iterator[tuple[Path, str]]
 
     In the order of the folders, and in each in the order of the names; a name may be a pattern, as `Path.glob` has it.
     """
+    return ((path, origin) for path, origin in _standing(names, data) if _as_fetched(path))
+
+
+def _standing(names: Sequence[str], data: Path | None) -> Iterator[tuple[Path, str]]:
     for folder in folders(data):
         place = "--engram-data" if folder == data else "the fetched data"
         for path in (path for name in names for path in sorted(folder.glob(name)) if path.is_file()):
             yield path, f"{path.relative_to(folder).as_posix()} in {place}"
+
+
+def _as_fetched(path: Path) -> bool:
+    """False of what lies where `engram fetch` put a file and is not that file any more: noted, and as if it were gone.
+
+    A file is read once in a process, as long as it stays. What somebody else put there is not ours to know.
+    """
+    if not path.is_relative_to(fetched()):
+        return True
+    name = path.relative_to(fetched()).as_posix()
+    pinned = {download.sha256: download for download in downloads.TABLE if download.file == name}
+    try:
+        state = path.stat()
+        if not pinned or _sha256(path, state.st_mtime_ns, state.st_size) in pinned:
+            return True
+    except OSError:
+        pass
+    cure = " or ".join(f"`engram fetch {download.name}`" for download in pinned.values())
+    sealed.note(f"{path}: not what was fetched (its sha256 differs), and not used; {cure} gets it anew")
+    return False
 
 
 def locate(relative: str | Sequence[str], data: Path | None, *hub: HubFile) -> tuple[Path, str]:
@@ -159,7 +184,7 @@ def altered(download: Download, data: Path | None) -> bool:
 
 
 def _placed(download: Download, data: Path | None) -> tuple[Path, str] | None:
-    if here := next(found([download.file, *download.also], data), None):
+    if here := next(_standing([download.file, *download.also], data), None):
         return here
     cached = download.site == "hub" and next(_cached(download.repo, download.path), None)
     return (cached[0], f"{download.repo} ({download.path}) in the Hugging Face cache") if cached else None

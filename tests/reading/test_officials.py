@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_engram.reading import officials
+from pytest_engram.suites import downloads
 
 # From the benchmark's own data card: the sha256 of utils/templates.py's texts for FactConsolidation.
 RAG_AGENT = "ca4ea130355adab357ce8cd00bb11c1cdbe7cb945454764a66f1ac7f692f501d"
@@ -78,8 +80,13 @@ def test_a_checkout_is_read_and_not_executed(tmp_path: Path, official: dict[str,
     assert (found.source, found.problem) == (f"{place} in --engram-data", "")
 
 
-def test_what_was_fetched_is_found_without_a_data_folder(tmp_path: Path, official: dict[str, str]) -> None:
-    write(tmp_path / "cache/fetched", "MemoryAgentBench/utils/templates.py", checkout(official))
+def test_what_was_fetched_is_found_without_a_data_folder(
+    tmp_path: Path, official: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "cache/fetched", "MemoryAgentBench/utils/templates.py", checkout(official))
+    sha256 = hashlib.sha256((folder / "MemoryAgentBench/utils/templates.py").read_bytes()).hexdigest()
+    (download,) = downloads.groups()["factconsolidation-prompts"]
+    monkeypatch.setattr(downloads, "TABLE", (replace(download, sha256=sha256),))
     found = officials.find("factconsolidation", None)
     assert hashes(found.texts) == {"rag_agent": RAG_AGENT, "system": SYSTEM}
     assert found.source == "MemoryAgentBench/utils/templates.py in the fetched data"

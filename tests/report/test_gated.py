@@ -18,6 +18,7 @@ from pytest_engram.plugin import gates
 from pytest_engram.plugin.options import Floor
 from pytest_engram.report import FILES, tables
 from pytest_engram.report.aggregate import aggregate
+from pytest_engram.report.gated import gates as grids
 from pytest_engram.report.page import render
 from pytest_engram.report.screen import render as terminal
 from pytest_engram.review import merge
@@ -59,6 +60,35 @@ def test_tables_terminal_and_page_tell_passed_and_failed_with_their_numbers() ->
         # The floors 0.5 and 0.9, and the earlier run's 1; p of exact McNemar with 6 to 0: 2 * 0.5^6.
         for part in ("passed", "0.900", "failed", "loom has 0.7000 (n=20)", "fail-worse-than main", "−0.300", "0.031"):
             assert part in rest, part
+
+
+def test_every_cell_by_hand() -> None:
+    row = {"gate": "fail-under", "name": "floor", "suite": "tiny", "metric": "answer@10", "label": "Loom"}
+    row |= {"threshold": 0.5, "value": 0.7, "n": 20, "difference": 0.2, "low": None, "high": None, "p_holm": None}
+    held = row | {"passed": True, "reason": "never shown"}
+    worse = row | {"gate": "fail-worse-than", "name": "main", "passed": False, "reason": "it is worse"}
+    worse |= {"threshold": 1.0, "difference": -0.3, "low": -0.5, "high": -0.1, "p_holm": 0.03125}
+    nothing = dict.fromkeys(row) | {"gate": "fail-worse-than", "name": "main", "passed": None, "reason": "no suite"}
+    (grid,) = grids({"gates": [held, worse, nothing]})
+    assert grid.title == "Gates"
+    assert grid.headers == ["gate", "method", "on", "bound", "value", "n", "difference", "p (Holm)", "result"]
+    assert grid.rows == [
+        ["floor", "Loom", "tiny answer@10", "0.500", "0.700", "20", "+0.200", "–", "passed"],
+        ["main", "Loom", "tiny answer@10", "1.000", "0.700", "20", "−0.300 [−0.500, −0.100]", "0.031", "failed (1)"],
+        ["main", "–", "–", "–", "–", "–", "–", "–", "not compared (2)"],
+    ]
+    assert grid.reasons == ["it is worse", "no suite"]
+    assert [text.partition(":")[0] for text in grid.below] == ["fail-under", "fail-worse-than"]
+
+
+def test_the_rule_of_a_gate_that_was_not_asked_for_is_not_told_and_empty_columns_are_left_out() -> None:
+    held = {"gate": "fail-under", "name": "floor", "suite": "tiny", "metric": "f1", "label": "Loom", "threshold": 0.5}
+    held |= dict.fromkeys(("value", "n", "difference", "low", "high", "p_holm")) | {"passed": True, "reason": ""}
+    (grid,) = grids({"gates": [held]})
+    assert grid.headers == ["gate", "method", "on", "bound", "result"]
+    assert grid.rows == [["floor", "Loom", "tiny f1", "0.500", "passed"]]
+    assert [text.partition(":")[0] for text in grid.below] == ["fail-under"]
+    assert list(grids({"gates": []})) == []
 
 
 def test_a_figure_with_errors_or_without_a_value_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,8 @@ def test_factconsolidation_is_read_as_it_is_fetched(
     target = tmp_path / "fetched" / download.file
     target.parent.mkdir(parents=True)
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), target)
+    written = replace(download, sha256=hashlib.sha256(target.read_bytes()).hexdigest())
+    monkeypatch.setattr(downloads, "TABLE", (written,))
     row = factconsolidation.find_row("factconsolidation_sh_6k", None)
     assert hashlib.sha256(row.context.encode()).hexdigest() == (
         "e46cb14b53eedd71bf92762974a597d46b001157b6b769c03865dee9641818a1"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harm import flip
 
+from pytest_engram.basics import sealed
+from pytest_engram.suites import downloads
 from pytest_engram.suites import locations as data
 from pytest_engram.suites.base import NotRun
 from pytest_engram.suites.downloads import Download
@@ -86,6 +90,38 @@ class TestFolders:
 
 
 class TestLocate:
+    @pytest.mark.parametrize("at", [0, 0.5, 1])
+    def test_a_fetched_file_that_was_damaged_is_not_used_and_noted_with_the_cure(
+        self, tmp_path: Path, hub_cache: Path, monkeypatch: pytest.MonkeyPatch, at: float
+    ) -> None:
+        pinned = Download(
+            "bench", "a", "b/some.json", "hub", "o/n", "c", "p", 4, hashlib.sha256(b"data").hexdigest(), "MIT"
+        )
+        monkeypatch.setattr(downloads, "TABLE", (pinned,))
+        path = data.fetched() / "b" / "some.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"data")
+        sealed.noted()
+        assert data.locate("b/some.json", None) == (path, "b/some.json in the fetched data")
+        assert sealed.noted() == []
+        flip(path, at)
+        (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
+        for _ in range(2):
+            found, origin = data.locate("b/some.json", None, FILE)
+            assert (found.read_text(), origin) == ("cached", f"{FILE} in the Hugging Face cache")
+        with pytest.raises(NotRun, match="`engram fetch bench`"):
+            data.locate("b/some.json", None)
+        assert sealed.noted() == [
+            f"{path}: not what was fetched (its sha256 differs), and not used; `engram fetch bench` gets it anew"
+        ]
+        assert data.altered(pinned, None)
+        # The same file where the user put it is the user's own.
+        given = tmp_path / "given" / "b" / "some.json"
+        given.parent.mkdir(parents=True)
+        given.write_bytes(path.read_bytes())
+        assert data.locate("b/some.json", tmp_path / "given") == (given, "b/some.json in --engram-data")
+        assert sealed.noted() == []
+
     def test_fetched_comes_before_the_cache(self, tmp_path: Path, hub_cache: Path) -> None:
         (snapshot(hub_cache, FILE.repo, "abc") / FILE.filename).write_text("cached")
         data.fetched().mkdir(parents=True)
@@ -255,8 +291,11 @@ class TestRows:
         assert found == data.Rows(ROWS, f"{RELATIVE} in --engram-data")
 
     @pytest.mark.parametrize("shards", [1, 2])
-    def test_the_hub_s_own_files_in_a_folder(self, hub_cache: Path, shards: int) -> None:
-        """Which is what `engram fetch factconsolidation` puts there."""
+    def test_the_hub_s_own_files_in_a_folder(
+        self, hub_cache: Path, shards: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Which is what `engram fetch factconsolidation` puts there, at the commit that is pinned."""
+        monkeypatch.setattr(downloads, "TABLE", ())
         rows = [dict(ROWS[0], number=n) for n in range(2)]
         write_parquet(data.fetched(), rows, shards)
         (data.fetched() / "data").rename(data.fetched() / "memoryagentbench")

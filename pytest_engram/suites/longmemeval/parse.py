@@ -221,7 +221,8 @@ def _oddities(
         odd.add("haystack is not in the order of its dates")
     if any(not session.turns for session in sessions):
         odd.add("has a session without a user turn")
-    if not set(map(str, found.get("answer_session_ids") or ())) <= seen.keys():
+    named = _field(found, "answer_session_ids", list) if found.get("answer_session_ids") is not None else []
+    if not set(map(str, named)) <= seen.keys():
         odd.add("names an answer session that its haystack lacks")
     return odd
 
