@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import warnings
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -84,6 +84,7 @@ class Held:
         factory: that made it; held, so that no later one can have its address.
         wrote: what filling it took, until an item has put that down.
         admitted: whether it was asked for an entry that it was given.
+        counted: whether what filling such a one took stands in the log already.
         used: what it had used when it was last asked.
     """
 
@@ -92,6 +93,7 @@ class Held:
     factory: object
     wrote: dict[str, Any] = field(default_factory=dict)
     admitted: bool = False
+    counted: bool = False
     used: dict[str, float] = field(default_factory=dict)
 
 
@@ -134,6 +136,8 @@ class Memories:
         self._held: OrderedDict[tuple[Any, ...], Held] = OrderedDict()
         self._failed: dict[tuple[Any, ...], Exception] = {}
         self._times: Counter[str] = Counter()
+        # Method, seed and haystack of what an earlier part of this run, which is continued, has filled and put down.
+        self.filled: Collection[tuple[str, int, str]] = frozenset()
         self.written: dict[str, dict[str, Any]] = {}  # by namespace: what is shared and was written by the controller
 
     def haystack(self, suite: Suite, key: str) -> Haystack:
@@ -238,6 +242,9 @@ class Memories:
                 self._failed[key] = error
                 raise
             self._let_go(key)
+            if (method.name, seed, haystack.tag) in self.filled:
+                self._held[key].counted = True
+                self.usage(self._held[key])
         held = self._held[key]
         self._held.move_to_end(key)
         if admit is not None and not held.admitted:

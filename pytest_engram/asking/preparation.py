@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +92,13 @@ def write_shared(
     memories: Memories,
     kept: Path,
     stream: Any,
+    needed: Collection[tuple[str, str, str, int]] | None = None,
 ) -> None:
     """Write every haystack for the methods whose memories are shared, once, and close what was written.
 
     What that took, or why it failed, is in `memories.written`, for the workers as well. A memory that is kept is not
-    written where an earlier run has done so, into the folder `kept`.
+    written where an earlier run has done so, into the folder `kept`. `needed` are suite, haystack, method and seed of
+    what somebody will ask; None: all of them.
 
     Raises:
         pytest.UsageError: a method is shared and its fixture needs others, which only an item can have.
@@ -116,6 +119,8 @@ def write_shared(
             haystack = memories.haystack(suite, key)
             for method in shared:
                 for seed in seeds(method):
+                    if needed is not None and (suite.name, key, method.name, seed) not in needed:
+                        continue
                     work.setdefault(memories.namespace(method, seed, haystack), (suite, haystack, method, seed))
     with progress("writing", len(work), "haystack", file=stream, patience=2.0) as bar:
         for namespace, (suite, haystack, method, seed) in work.items():
@@ -134,7 +139,9 @@ def _write(
         with suppress(OSError):
             found = sealed.recall(told)
             if found and found["encoder"] in (None, memories.encoder()):
-                return found
+                if found.get("sha256") == _digest(place / "store"):
+                    return found
+                sealed.note(f"{place}: a memory that was kept is not as it was written; written anew")
         empty(place)
         with writing(place):
             (place / "store").mkdir(parents=True)
@@ -144,8 +151,38 @@ def _write(
             empty(place)
         else:
             with writing(place):
-                sealed.keep(told, {"folder": found["folder"], "wrote": {}, "encoder": found["encoder"]})
+                record = {"folder": found["folder"], "wrote": {}, "encoder": found["encoder"]}
+                sealed.keep(told, record | {"sha256": _digest(place / "store")})
     return found
+
+
+def seal_kept(memories: Memories, kept: Path) -> None:
+    """Seal what is kept again, as the run leaves it: a database may write to its files as it is asked."""
+    for told in memories.written.values():
+        place = Path(told.get("folder", "")).parent
+        if not place.is_relative_to(kept) or "problem" in told:
+            continue
+        with suppress(OSError), locked(place.with_suffix(".lock")):
+            record = sealed.recall(place / "written.json")
+            if record and record["sha256"] != (now := _digest(place / "store")):
+                sealed.keep(place / "written.json", record | {"sha256": now})
+
+
+_PASSING = ("*-wal", "*-shm", "*-journal", "*.lock", "LOCK", "*.log", "LOG", "LOG.old", "*.pid")
+
+
+def _digest(folder: Path) -> str:
+    """The sha256, in hex, of all files under a folder and of their names.
+
+    Left out is what databases write as they are opened and asked: logs, locks, and what is not yet in the main file.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if not any(fnmatch(path.name, pattern) for pattern in _PASSING):
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            whole.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
 
 
 def _written(memories: Memories, suite: Suite, haystack: Haystack, method: Method, seed: int) -> dict[str, Any]:
@@ -167,8 +204,12 @@ def index(
     seeds: Callable[[Method], list[int]],
     memories: Memories,
     stream: Any,
+    needed: Collection[tuple[str, str, str, int]] | None = None,
 ) -> None:
-    """Let the memories over large haystacks build their indexes now, where a method needs no other fixture."""
+    """Let the memories over large haystacks build their indexes now, where a method needs no other fixture.
+
+    `needed` is as in `write_shared`.
+    """
     from pytest_engram.basics.progress import progress
 
     alone = [method for method in methods if not method.shared and simple(method)]
@@ -179,7 +220,8 @@ def index(
             entries = suite.haystack(key)
             if len(entries) >= LARGE and id(entries) not in seen:
                 seen.add(id(entries))
-                work += [(suite, key, method, seed) for method in alone for seed in seeds(method)]
+                found = [(suite, key, method, seed) for method in alone for seed in seeds(method)]
+                work += [one for one in found if needed is None or (suite.name, key, one[2].name, one[3]) in needed]
     factories: dict[str, Any] = {}
     with progress("indexing", len(work), "haystack", file=stream, patience=2.0) as bar:
         for suite, key, method, seed in work:

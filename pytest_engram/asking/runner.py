@@ -291,7 +291,7 @@ class Probing:
         if self._first is None:
             return
         outcome.unsplit = self._first.bench.unsplit
-        outcome.wrote, self._first.wrote = self._first.wrote, {}
+        outcome.wrote, self._first.wrote = {} if self._first.counted else self._first.wrote, {}
         outcome.usage = self._memories.usage(self._first)
 
     def close(self) -> None:

@@ -25,11 +25,16 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(self, kind: str, *given: Mapping[str, Any]) -> None:
+        self.kind = kind
         self._things: dict[str, Any] = {}
         for mapping in given:
             for name, thing in mapping.items():
                 if self._things.setdefault(name, thing) is not thing and self._things[name] != thing:
                     raise Clash(f"two {kind}s have the name {name!r}; rename one")
+
+    def brought(self, name: str) -> Any:
+        """What was given for a name: the thing itself, or where it is, if it was not needed yet."""
+        return self._things[name]
 
     def __getitem__(self, name: str) -> T:
         thing = self._things[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 PROPERTY = "engram"
 RESULT = "engram_result"
+STANDS = "stands"  # what a property holds of an item whose outcome is in the log already
+
+
+def name_of(question: Question, method: Method, seed: int) -> str:
+    """The name of an item, in brackets its method, and its seed where it has several."""
+    suffix = f"-s{seed - Methods.first_seed}" if method.stochastic else ""
+    return f"{question.name}[{method.name}{suffix}]"
 
 
 class SuiteFile(pytest.File):
@@ -40,16 +48,16 @@ class SuiteFile(pytest.File):
         try:
             suite = self.engram.suite(self.path)
             methods = self.engram.methods.selected
+            _ = self.engram.standing  # a worker may find it gone
         except (SuiteError, pytest.UsageError) as error:
             raise self.CollectError(str(error)) from None
         shared: Any = None
         for question in suite.questions:
             for method in methods:
                 for seed in self.engram.methods.seeds(method):
-                    suffix = f"-s{seed - Methods.first_seed}" if method.stochastic else ""
                     item = QuestionItem.from_parent(
                         self,
-                        name=f"{question.name}[{method.name}{suffix}]",
+                        name=name_of(question, method, seed),
                         callobj=ask,
                         fixtureinfo=shared,
                         suite=suite,
@@ -72,11 +80,17 @@ class QuestionItem(pytest.Function):
         self.method = method
         self.seed = seed
         self.outcome: Outcome | None = None
+        self.stands = False  # its outcome is in the log of the run that is continued
         self.attempts = 0
         self.again = False  # asked when all others were done, to see whether the answer is the same
         if hasattr(self, "_id"):
             # Since 9.2, pytest holds ids in parts, what is in brackets as parameters; --lf looks up the parts.
             self._id = type(self._id).parse(self.nodeid)
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What no two items of a run share: suite, item, method and seed."""
+        return self.suite.name, self.name, self.method.name, self.seed
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The suite file, not the module of the function that all items share."""
@@ -85,7 +99,7 @@ class QuestionItem(pytest.Function):
     def begin(self) -> None:
         """Forget what an earlier attempt found: a plugin may run an item again."""
         self.attempts += 1
-        self.outcome = None
+        self.outcome, self.stands = None, False
         self.user_properties = [(name, value) for name, value in self.user_properties if name != PROPERTY]
 
     def publish(self, outcome: Outcome) -> None:
@@ -95,6 +109,12 @@ class QuestionItem(pytest.Function):
         # A worker's channel takes texts alone. What the outcome is worth is told by the process that judges.
         sent = outcome.to_line() if hasattr(self.config, "workerinput") else outcome
         self.user_properties.append((PROPERTY, sent))
+
+    def publish_standing(self) -> None:
+        """Say that the outcome that the process that judges has already stands."""
+        self.stands = True
+        told = {STANDS: [self.suite.name, self.name, self.method.name, self.seed], "reruns": max(self.attempts - 1, 0)}
+        self.user_properties.append((PROPERTY, json.dumps(told)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
         """A violation is its one message; an error is the method's own traceback."""
@@ -115,6 +135,12 @@ def ask(request: pytest.FixtureRequest) -> None:
     item = request.node
     assert isinstance(item, QuestionItem)
     assert isinstance(item.parent, SuiteFile)
+    standing = item.parent.engram.standing.items
+    if not item.again and item.key in standing:
+        item.publish_standing()
+        if (reason := standing[item.key]) is not None:
+            raise Violation(reason)
+        return
     outcome = item.parent.engram.asker.ask(
         item.suite,
         item.question,
@@ -156,7 +182,7 @@ def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
     if report.when == "setup":
         item.begin()
         report.user_properties = list(item.user_properties)
-    if item.outcome is not None:
+    if item.outcome is not None or item.stands:
         return
     if not report.passed and report.when in ("setup", "call") and call.excinfo is not None:
         error = call.excinfo.value

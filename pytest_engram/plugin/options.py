@@ -118,6 +118,12 @@ def add(parser: pytest.Parser) -> None:
         help="folder of log, tables, plots and page (default: reports/latest)",
     )
     group.addoption(
+        "--engram-resume",
+        action="store_true",
+        help="go on with the run that was killed or interrupted in the report folder: what its log has stands, and "
+        "what is missing or failed is asked; all else must be as it was",
+    )
+    group.addoption(
         "--engram-withhold-texts",
         action="store_true",
         help="leave questions, answers and excerpts of benchmarks whose licence does not let everybody pass them on "
@@ -177,6 +183,7 @@ class Options:
     judge_settings: Mapping[str, Any]
     max_cost: float | None
     report: Path
+    resume: bool
     withhold: bool
     floors: tuple[Floor, ...]
     worse_than: Path | None
@@ -225,6 +232,7 @@ class Options:
             judge_settings=_settings("--engram-judge-set", option.engram_judge_set),
             max_cost=limit,
             report=_from_invocation(config, option.engram_report or Path("reports", "latest")),
+            resume=option.engram_resume,
             withhold=option.engram_withhold_texts,
             floors=tuple(_floor(text) for text in option.engram_fail_under),
             worse_than=_from_invocation(config, option.engram_fail_worse_than)

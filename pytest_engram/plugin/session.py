@@ -26,13 +26,16 @@ from pytest_engram.asking.memories import Memories, empty
 from pytest_engram.asking.runner import Asker
 from pytest_engram.asking.watch import Watch
 from pytest_engram.basics import sealed
+from pytest_engram.basics.collecting import no_collecting
 from pytest_engram.basics.registry import Clash, Registry
 from pytest_engram.memory import Method
-from pytest_engram.plugin import again, untouched, vault
+from pytest_engram.plugin import again, counted, untouched, vault
+from pytest_engram.plugin import progress as shown
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
 from pytest_engram.plugin.shelf import Shelf
 from pytest_engram.reading import Desk, Purse, ReaderSpec
+from pytest_engram.runs.begun import Begun
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.suites import reach, shipped_cases
 from pytest_engram.suites.base import Suite, SuiteError
@@ -40,7 +43,10 @@ from pytest_engram.suites.base import Suite, SuiteError
 if TYPE_CHECKING:
     from pytest_engram.asking.recorded import Recording
     from pytest_engram.encoding.encoders import EmbeddingStore
+    from pytest_engram.plugin.ending import Ending
     from pytest_engram.plugin.recorder import Recorder
+    from pytest_engram.plugin.standing import Standing
+    from pytest_engram.runs.folder import Run
     from pytest_engram.suites.fingerprints import Scored
 
 
@@ -65,6 +71,7 @@ class EngramSession:
             worker=config.workerinput["workerid"] if self.is_worker else "",  # type: ignore[attr-defined]
         )
         self.recorder: Recorder | None = None
+        self.ending: Ending | None = None
         self.handover: dict[str, Any] = {}  # what workers are told, where there are any
         self._to_embed: list[Suite] = []  # as soon as a memory asks for an embedding
         self._suites: dict[Path, Suite] = {}
@@ -244,6 +251,7 @@ class EngramSession:
     @cached_property
     def asker(self) -> Asker:
         """What asks, in this process."""
+        self.memories.filled = self.standing.filled
         return Asker(self.memories, self.refused, self.methods.recordings, self._fits())
 
     def _fits(self) -> Callable[[Sequence[str]], int] | None:
@@ -293,18 +301,29 @@ class EngramSession:
         self._check_judge(judge, suites)
         if not self.config.option.collectonly:
             self._hold_folder()
+            self._begin(suites, judge)
             self._prepare(suites, methods)
-            from pytest_engram.plugin.recorder import Recorder
-
-            self.recorder = Recorder(
-                self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.encoder
-            )
-            self.recorder.begin(earlier, judge, desk, self._asking_workers())
-            self.config.pluginmanager.register(self.recorder, "engram-recorder")
+            self._record(earlier, judge, desk)
+            shown.begin(self.config)
+            counted.begin(self.config)
         if self._distributed:
             self._check_folder_s_name()
             self.handover = self._hand_over()
             self._give_workers_one_thread_each()
+
+    def _record(self, earlier: Run | None, judge: Any, desk: Desk | None) -> None:
+        """Have all that happens from now on put down."""
+        from pytest_engram.plugin.answers import Answers
+        from pytest_engram.plugin.ending import Ending
+        from pytest_engram.plugin.parts import Parts
+        from pytest_engram.plugin.recorder import Recorder
+
+        parts = Parts(self.config, self.options, self.methods, self.memories, self.loaded, self.metrics, self.encoder)
+        answers = Answers(parts, judge, desk)
+        self.recorder = Recorder(parts, answers, self._asking_workers())
+        self.ending = Ending(parts, self.recorder, answers, earlier)
+        self.config.pluginmanager.register(self.recorder, "engram-recorder")
+        self.recorder.take_over()
 
     def _hold_folder(self) -> None:
         """Let no other run write its report where this one will.
@@ -418,13 +437,19 @@ class EngramSession:
         keyword = self.config.option.keyword
         methods = [method for method in methods if method.recorded is None]  # nothing is made of those
         wanted = [s for s in suites if s.not_run is None and s.questions and preparation.chosen(s, methods, keyword)]
+        left = again = None
+        if self.standing.items:  # nothing is prepared of which nobody will ask
+            left = self.standing.needs(wanted, methods, self.methods.seeds, again=False)
+            again = self.standing.needs(wanted, methods, self.methods.seeds, again=True)
+            wanted = [suite for suite in wanted if suite.name in {name for name, *_ in again}]
+            methods = [method for method in methods if method.name in {name for _, _, name, _ in again}]
         self._to_embed = wanted
         if any(method.embeds or (method.embeds is None and not preparation.simple(method)) for method in methods):
             self._embeddings()
         preparation.try_out(wanted, methods, self.memories)
         kept = cache_dir() / "memories"
-        preparation.write_shared(wanted, methods, self.methods.seeds, self.memories, kept, self.terminal())
-        preparation.index(wanted, methods, self.methods.seeds, self.memories, self.terminal())
+        preparation.write_shared(wanted, methods, self.methods.seeds, self.memories, kept, self.terminal(), again)
+        preparation.index(wanted, methods, self.methods.seeds, self.memories, self.terminal(), left)
 
     def _give_workers_one_thread_each(self) -> None:
         # Workers already fill the cores. On small matrices, a BLAS that starts a thread a core in each of them as well
@@ -444,6 +469,8 @@ class EngramSession:
 
     def ask_again(self, session: pytest.Session) -> None:
         """When all items are done: ask some of them again, and compare, where that is this process's work."""
+        if self.standing.whole:
+            return
         if self.is_worker:
             told = session.config.workerinput  # type: ignore[attr-defined]
             number = int(re.sub(r"\D", "", told["workerid"]) or 0)
@@ -457,6 +484,41 @@ class EngramSession:
         if not self._distributed:
             self.recorder.compared.take(again.ask(session, self.memories), again.own_hash_seed())
         self.recorder.compare()
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Which items need not be asked, where a run is continued.
+
+        Raises:
+            pytest.UsageError: a worker finds it gone.
+        """
+        from pytest_engram.basics.cache import cache_dir
+        from pytest_engram.plugin.standing import Standing
+
+        told = self._told.get("standing")
+        return Standing.read(told, cache_dir() / "asked") if told else Standing()
+
+    def _begin(self, suites: list[Suite], judge: Any) -> None:
+        """Put what this run is into the vault and, where it is continued, what stands of it.
+
+        Raises:
+            pytest.UsageError: what is to be continued is another run.
+        """
+        from pytest_engram.plugin import fingerprint, resume
+
+        registries = (self.metrics, self.sources, self.readers, self.judges)
+        names = [suite.name for suite in suites]
+        given = self.config, self.options, self.methods, names
+        begun = Begun(fingerprint.of(*given, self.reader_spec, judge, registries))
+        if self.options.resume:
+            begun = resume.take(
+                self.config, self.options.report, begun, suites, self.methods.selected, self.methods.seeds
+            )
+            self.standing = resume.standing(self.config, suites, self.memories)
+            self.memories.filled = self.standing.filled  # also for what is filled before anybody asks
+            if begun.embedded or any(line.encodings for line in vault.of(self.config).kept.values()):
+                _ = self.store  # also where nothing is left to embed, it is the encoder of the run
+        vault.of(self.config).begun = begun
 
     @property
     def _distributed(self) -> bool:
@@ -492,6 +554,7 @@ class EngramSession:
         told = recorded.write(recordings, cache_dir() / "asked") if recordings else None
         return {
             "recorded": told,
+            "standing": self.standing.write(cache_dir() / "asked") if self.standing.items else None,
             "run": self.memories.run,
             "folder": str(self._folder),
             "written": self.memories.written,
@@ -511,6 +574,8 @@ class EngramSession:
 
         place = cache_dir() / "asked"
         try:
+            if self.handover.get("standing"):
+                type(self.standing).read(self.handover["standing"], place)
             if self.handover.get("recorded"):
                 recorded.load(self.handover["recorded"], place)
             for path, told in self.handover.get("suites", {}).items():
@@ -518,7 +583,7 @@ class EngramSession:
                     handover.read(told["name"], Path(path), place, self.sources)
         except recorded.Refused as refused:
             return refused.problems[0]
-        except SuiteError as error:
+        except (SuiteError, pytest.UsageError) as error:
             return str(error)
         return None
 
@@ -535,19 +600,12 @@ class EngramSession:
         if self.is_worker:
             self.config.workeroutput["engram"] = sealed.noted()  # type: ignore[attr-defined]
             self.config.workeroutput["engram_code"] = untouched.changed(self.config)  # type: ignore[attr-defined]
-        if self.recorder is None:
+        if self.recorder is None or self.ending is None:
             return
         self.recorder.wait(session)
         self.recorder.changed.update(untouched.changed(self.config))
-        # A report makes hundreds of thousands of small objects that live until it is written: looking for garbage among
-        # them again and again takes a third of the time, and finds none.
-        enabled = gc.isenabled()
-        gc.disable()
-        try:
-            self.recorder.finish(session)
-        finally:
-            if enabled:
-                gc.enable()
+        with no_collecting():
+            self.ending.finish(session)
         if self.recorder.broken_collection and (lost := self._lost()):
             self.recorder.failures.append(lost)
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -566,8 +624,8 @@ class EngramSession:
 
     def summarise(self, terminal: pytest.TerminalReporter) -> None:
         """Print the tables, and what the cache held and could not be used."""
-        if self.recorder is not None:
-            self.recorder.summarise(terminal)
+        if self.ending is not None:
+            self.ending.summarise(terminal)
         for line in sealed.noted():
             terminal.line(f"note: {line}")
 
@@ -580,6 +638,11 @@ class EngramSession:
         """Let go of memories, mapped files, gold and the recorder's log."""
         self.memories.close()
         self.memories.watch.end()
+        if not self.is_worker and self.memories.written:
+            from pytest_engram.asking import preparation
+            from pytest_engram.basics.cache import cache_dir
+
+            preparation.seal_kept(self.memories, cache_dir() / "memories")
         if not self.is_worker and "_folder" in self.__dict__:
             empty(self._folder)
         vault.clear(self.config)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from harm import flip
 
 from pytest_engram.suites import shipped_cases
 
@@ -334,6 +335,78 @@ def mine():
         done = run(project, body, "-n", workers, "tiny.yaml")
         assert done.ret == 0, done.stdout.str()
     assert [record["found"] for record in notes(project)] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("harm", "again"),
+    [
+        ("flip(store / 'facts.json')", True),
+        ("(store / 'facts.json').unlink()", True),
+        ("(store / 'facts.json').rename(store / 'other.json')", True),
+        ("(store / 'more.json').write_text('{}')", True),
+        ("(store / 'facts.db-wal').write_text('x')", False),  # what a database writes as it is opened
+        ("None", False),
+    ],
+)
+def test_a_kept_memory_that_was_damaged_is_written_anew_with_a_note(
+    project: pytest.Pytester, harm: str, again: bool
+) -> None:
+    body = """
+class Kept(Plain):
+    def write(self, entries):
+        note(found=os.listdir(self.bench.folder))
+        (self.bench.folder / "facts.json").write_text(json.dumps([list(entry) for entry in entries]))
+    @property
+    def entries(self):
+        return [Entry(*fields) for fields in json.loads((self.bench.folder / "facts.json").read_text())]
+    @entries.setter
+    def entries(self, value):
+        pass
+
+@method(controls=[], keep="v1")
+def mine():
+    return Kept
+"""
+    assert run(project, body, "tiny.yaml").ret == 0
+    before = [line["ids"] for line in log(project)]
+    (store,) = project.path.rglob("store")
+    eval(harm, {"store": store, "flip": flip})
+    done = run(project, body, "tiny.yaml")
+    assert done.ret == 0, done.stdout.str()
+    told = f"{store.parent}: a memory that was kept is not as it was written; written anew"
+    assert (told in done.stdout.str()) is again
+    assert len(notes(project)) == 1 + again
+    assert [line["ids"] for line in log(project)] == before
+    assert told not in run(project, body, "tiny.yaml").stdout.str()
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_kept_memory_that_writes_to_its_files_as_it_is_asked_is_not_written_anew(
+    project: pytest.Pytester, workers: str
+) -> None:
+    body = """
+class Counting(Plain):
+    def write(self, entries):
+        note(wrote=len(entries))
+        (self.bench.folder / "facts.json").write_text(json.dumps([list(entry) for entry in entries]))
+    @property
+    def entries(self):
+        with open(self.bench.folder / "asked.txt", "a") as file:
+            file.write("x")
+        return [Entry(*fields) for fields in json.loads((self.bench.folder / "facts.json").read_text())]
+    @entries.setter
+    def entries(self, value):
+        pass
+
+@method(controls=[], keep="v1")
+def mine():
+    return Counting
+"""
+    for _ in range(2):
+        done = run(project, body, "tiny.yaml", "-n", workers)
+        assert done.ret == 0, done.stdout.str()
+        assert "written anew" not in done.stdout.str()
+    assert len(notes(project)) == 1
 
 
 def test_a_shared_memory_that_cant_be_written_is_told_by_its_items_and_not_tried_again(

@@ -15,7 +15,7 @@ from pytest_engram.judging.named import NO_EVIDENCE, UNTRACED
 from pytest_engram.judging.recorded import NO_VERDICT
 from pytest_engram.judging.scoring import NO_SUPPORT
 from pytest_engram.judging.versions import NO_HOPS
-from pytest_engram.plugin.recorder import WAITING as UNJUDGED
+from pytest_engram.plugin.answers import WAITING as UNJUDGED
 from pytest_engram.reading.desk import WAITING as UNREAD
 from pytest_engram.reading.purse import Purse
 from pytest_engram.runs.known import KnownAnswer, merged
