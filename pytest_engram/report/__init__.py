@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_engram.basics.collecting import no_collecting
 from pytest_engram.runs import folder as runfolder
 
 if TYPE_CHECKING:
@@ -71,15 +72,16 @@ def write(
     """
     from pytest_engram.report.aggregate import aggregate
 
-    results = aggregate(outcomes, manifest, known) if results is None else results
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, content in _contents(results, outcomes, texts).items():
-        if only is None or name in only or Path(name).suffix.lstrip(".") in only:
-            path = folder / name
-            # A lone surrogate of some text is written as JSON writes it: a file is UTF-8 whatever it holds.
-            path.write_bytes(content().encode("utf-8", "backslashreplace"))
-            written.append(path)
+    with no_collecting():
+        results = aggregate(outcomes, manifest, known) if results is None else results
+        for name, content in _contents(results, outcomes, texts).items():
+            if only is None or name in only or Path(name).suffix.lstrip(".") in only:
+                path = folder / name
+                # A lone surrogate of some text is written as JSON writes it: a file is UTF-8 whatever it holds.
+                path.write_bytes(content().encode("utf-8", "backslashreplace"))
+                written.append(path)
     return written
 
 

@@ -235,10 +235,13 @@ def finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: item if type(item) in _FINITE else finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
+        return [item if type(item) in _FINITE else finite(item) for item in value]
     return value
+
+
+_FINITE = {str, int, bool, type(None)}
 
 
 def _suite(log: Log, name: str) -> Row:
@@ -268,9 +271,7 @@ def _suite(log: Log, name: str) -> Row:
 def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None = None, part: Part = WHOLE) -> Row:
     measured = log.measured(suite, method, metric, part)
     group = log.of_part(suite, method, part)
-    told = [outcome.lost for outcome in group if outcome.lost is not None]
-    seeds = len({outcome.seed for outcome in group})
-    ran = [outcome.returned for outcome in group if outcome.status == "ok" and not outcome.unrecalled]
+    about = log.returned(suite, method, part)
     reader = (log.manifest.get("reader") or {}).get("name") if metric in READ else None
     found = _estimate(log, suite, measured, binary=log.binary(suite, metric))
     reasons = [measured.reason] * bool(measured.reason)
@@ -291,10 +292,10 @@ def _row(log: Log, suite: str, method: str, metric: str, marks: list[str] | None
         "flags": [] if measured.status == "ok" else [measured.status],
         "marks": [*(marks or []), *of_metric(group, metric)],
         "errors": measured.errors,
-        "effective_k": sum(ran) / len(ran) if ran else None,
-        "lost": sum(told) / seeds if told else None,
+        "effective_k": about.effective_k,
+        "lost": about.lost,
         "differs": log.differs(suite, method) if part == WHOLE else None,
-        "seeds": seeds,
+        "seeds": about.seeds,
         "sides": flips.sides(group) if metric == "correct" and log.kind(suite) == "micro" else None,
         "reader": next((o.reader for o in group if o.reader), reader) if metric in READ else None,
         "unit": "%" if metric in ("subem", JUDGED) else "",

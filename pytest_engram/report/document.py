@@ -383,12 +383,9 @@ def _micro(results: Row) -> Iterator[Block]:
         f"Hand-built cases: {captions.SUGGESTIVE}. What was made of one template is not independent: intervals and "
         "tests go by template where a suite has several levels or names for one."
     )
-    alike = {suite["suite"]: told for suite in suites if (told := _alike(results, suite))}
-    for told in dict.fromkeys(alike.values()):
-        names = [f"{name} ({_cases(results, name)} cases)" for name, value in alike.items() if value == told]
-        tell = "they tell" if len(names) > 1 else "it tells"
-        yield Text(f"{', '.join(names)}: every method {told}; {tell} no method apart.")
-    for suite in (suite for suite in suites if suite["suite"] not in alike):
+    folded, told = telling_nothing(results)
+    yield from map(Text, told)
+    for suite in (suite for suite in suites if suite["suite"] not in folded):
         yield Heading(f"Micro-test {suite['suite']}", 3)
         yield _family(results, suite)
         yield from _pairs(results, suite)
@@ -398,7 +395,19 @@ def _micro(results: Row) -> Iterator[Block]:
             yield flip_grid
 
 
-def _alike(results: Row, suite: Row) -> str | None:
+def telling_nothing(results: Mapping[str, Any]) -> tuple[set[str], list[str]]:
+    """The micro-tests that tell no method apart, and what is said of them in place of their tables: a sentence each."""
+    micro = [suite for suite in results["suites"] if suite["kind"] == "micro"]
+    alike = {suite["suite"]: told for suite in micro if (told := _alike(results, suite))}
+    sentences = []
+    for told in dict.fromkeys(alike.values()):
+        names = [f"{name} ({_cases(results, name)} cases)" for name, value in alike.items() if value == told]
+        tell = "they tell" if len(names) > 1 else "it tells"
+        sentences.append(f"{', '.join(names)}: every method {told}; {tell} no method apart.")
+    return set(alike), sentences
+
+
+def _alike(results: Mapping[str, Any], suite: Row) -> str | None:
     """What every method has on a suite that tells none apart. Deciding, by itself, is no score."""
     rows = [r for r in results["rows"] if r["suite"] == suite["suite"] and whole(r) and r["metric"] != DECIDED]
     if len({row["method"] for row in rows}) < 2 or any(row["status"] != "ok" or row["sides"] for row in rows):
@@ -407,7 +416,7 @@ def _alike(results: Row, suite: Row) -> str | None:
     return number(*values) if len(values) == 1 else None
 
 
-def _cases(results: Row, suite: str) -> int:
+def _cases(results: Mapping[str, Any], suite: str) -> int:
     return max(int(line["cases"]) for line in results["families"] if line["suite"] == suite)
 
 

@@ -14,7 +14,8 @@ import re
 import zlib
 from typing import Any
 
-LEVEL = 9
+from pytest_engram.runs.packed import compressing
+
 TYPE = "application/gzip"  # of a script element: one that a browser does not run
 
 _ELEMENT = re.compile(rf'(<script type="{TYPE}" id="\w+">)([^<]*)(?=</script>)'.encode())
@@ -28,8 +29,7 @@ def packed(data: Any) -> str:
     """
     content = json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
     out = io.BytesIO()
-    # `gzip.compress` may leave the header to zlib, which names the system there.
-    with gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=out, mtime=0) as stream:
+    with compressing(out) as stream:
         stream.write(content)
     return base64.b64encode(out.getvalue()).decode()
 

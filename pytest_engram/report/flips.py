@@ -11,8 +11,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_engram import statistics as stats
 from pytest_engram.report.log import DECIDED, Log, wilson
@@ -22,7 +24,8 @@ Row = dict[str, Any]
 FLIPPED, HELD, UNSEEN = "flipped", "held", "no conflict seen"
 
 
-class _Levels(NamedTuple):
+@dataclass(frozen=True)
+class _Levels:
     """The winners of one case at one web size, by number of backers."""
 
     case: str
@@ -31,11 +34,11 @@ class _Levels(NamedTuple):
     winners: dict[int, str]
     cluster: str  # what the case was drawn with; itself, where nothing says so
 
-    @property
+    @cached_property
     def flip_point(self) -> int | None:
         return next((backers for backers, winner in sorted(self.winners.items()) if winner == "update"), None)
 
-    @property
+    @cached_property
     def state(self) -> str:
         if self.flip_point is not None:
             return FLIPPED

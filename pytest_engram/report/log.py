@@ -67,6 +67,14 @@ class Measured:
         return dict(zip(self.questions, self.values.mean(axis=1).tolist(), strict=True))
 
 
+class Returned(NamedTuple):
+    """What a method returned on a part of a suite, in the mean over its seeds. None: nothing is known of it."""
+
+    seeds: int
+    effective_k: float | None  # places that were filled, in the mean over the items
+    lost: float | None  # questions whose answer was ranked in the first k and then dropped in a conflict
+
+
 class Log:
     """Outcomes by suite and method, in an order that doesn't depend on the order of the log.
 
@@ -90,6 +98,7 @@ class Log:
         self.methods = self._methods()
         self._measured: dict[tuple[str, str, str, Part], Measured] = {}
         self._parts: dict[tuple[str, str, Part], list[Outcome]] = {}
+        self._returned: dict[tuple[str, str, Part], Returned] = {}
         self._clusters: dict[str, dict[str, Drawn]] = {}
         self._metrics: dict[str, list[str]] = {}
         self._binary: dict[tuple[str, str], bool] = {}
@@ -240,6 +249,18 @@ class Log:
                 and not (part.without and o.disputed)
             ]
         return self._parts[key]
+
+    def returned(self, suite: str, method: str, part: Part = WHOLE) -> Returned:
+        """What came back, whatever it is measured by."""
+        key = (suite, method, part)
+        if key not in self._returned:
+            group = self.of_part(suite, method, part)
+            lost = [outcome.lost for outcome in group if outcome.lost is not None]
+            seeds = len({outcome.seed for outcome in group})
+            ran = [outcome.returned for outcome in group if outcome.status == "ok" and not outcome.unrecalled]
+            mean = sum(ran) / len(ran) if ran else None
+            self._returned[key] = Returned(seeds, mean, sum(lost) / seeds if lost else None)
+        return self._returned[key]
 
     def measured(self, suite: str, method: str, metric: str, part: Part = WHOLE) -> Measured:
         """The numbers of a cell, or the reason why there are none."""

@@ -68,12 +68,15 @@ def render(
         beginnings = embedded.packed(questions.excerpts(data, texts, excerpt))
         if len(beginnings) < room:
             break
+    folded, told = document.telling_nothing(results)
+    micros = [suite for suite in results["suites"] if suite["kind"] == "micro" and suite["suite"] not in folded]
     page = environment.get_template("page.html.j2").render(
         results=results,
         manifest=manifest,
         svgs=svgs,
         pilots=[suite for suite in results["suites"] if suite["kind"] == "pilot"],
-        micros=[suite for suite in results["suites"] if suite["kind"] == "micro"],
+        micros=micros,
+        telling_nothing=told,
         tables=_suite_tables(results),
         frontier=list(frontier_table.grids(results)),
         who_wins=frontier_table,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from pytest_engram.report import captions, frontier_table
 from pytest_engram.report.blocks import Grid, drop_empty
-from pytest_engram.report.document import categories, clustered, judges, shown_costs
+from pytest_engram.report.document import categories, clustered, judges, shown_costs, telling_nothing
 from pytest_engram.report.gated import gates
 from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import GRADED
@@ -68,12 +68,15 @@ def render(results: Row, width: int, colour: bool) -> str:
         page.heading(differences.title)
         page.table(differences, keep=1)
         page.reasons(differences)
-    micro, nothing = _micro(results)
-    if micro.rows or nothing:
+    folded, told = telling_nothing(results)
+    micro, nothing = _micro(results, folded)
+    if micro.rows or nothing or told:
         page.heading(f"Micro-tests, correct ({captions.SUGGESTIVE})")
     if micro.rows:
         page.table(micro, keep=2)
         page.reasons(micro)
+    for line in told:
+        page.text(line, "dim")
     page.not_run(nothing)
     for flips in _flips(results)[:1]:
         page.heading(flips.title)
@@ -233,14 +236,14 @@ def _differences(results: Row) -> Grid:
     return grid
 
 
-def _micro(results: Row) -> tuple[Grid, dict[str, list[str]]]:
+def _micro(results: Row, folded: Collection[str]) -> tuple[Grid, dict[str, list[str]]]:
     nothing: dict[str, list[str]] = {}
     lines = {(line["suite"], line["method"]): line for line in results["families"]}
     floors = {row["suite"]: number(row["value"]) for row in results["floors"] if row["metric"] == "correct"}
     grid = Grid("", "", ["micro-test", "cases", *(method["label"] for method in results["methods"])])
     grid.headers += [f"{results['manifest']['k']} random"] * bool(floors)
     for suite in results["suites"]:
-        if suite["kind"] != "micro":
+        if suite["kind"] != "micro" or suite["suite"] in folded:
             continue
         mine = [lines[suite["suite"], method["method"]] for method in results["methods"]]
         reason = _only_reason(mine)

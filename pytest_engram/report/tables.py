@@ -7,7 +7,8 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from tabulate import LATEX_ESCAPE_RULES, tabulate
@@ -84,7 +85,32 @@ _CORRECTED = ("corrected", "corrected_low", "corrected_high")  # of a row that a
 
 def to_json(results: Row) -> str:
     """All of it, every float exact."""
-    return json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return indented(results) + "\n"
+
+
+def indented(value: Any, depth: int = 0) -> str:
+    """As `json.dumps` with `indent=1` gives it, several times as fast: Python's fast encoder knows no `indent`.
+
+    What holds no further lists and objects is left to the fast one, with its line's beginning in each separator.
+    """
+    if not isinstance(value, (dict, list)) or not value:
+        return _encoder(0)(value)
+    if not any(isinstance(part, (dict, list)) for part in (value.values() if isinstance(value, dict) else value)):
+        inner = _encoder(depth + 1)(value)
+        return f"{inner[0]}\n{' ' * (depth + 1)}{inner[1:-1]}\n{' ' * depth}{inner[-1]}"
+    if isinstance(value, dict):
+        parts = [f"{_encoder(0)(str(name))}: {indented(part, depth + 1)}" for name, part in value.items()]
+    else:
+        parts = [indented(part, depth + 1) for part in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    between = ",\n" + " " * (depth + 1)
+    return f"{start}\n{' ' * (depth + 1)}{between.join(parts)}\n{' ' * depth}{end}"
+
+
+@cache
+def _encoder(depth: int) -> Callable[[Any], str]:
+    between = ",\n" + " " * depth
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(between, ": ")).encode
 
 
 def to_csv(results: Row) -> str:
@@ -119,9 +145,10 @@ class _Writer:
 
     def __init__(self, file: io.StringIO) -> None:
         self._rows = csv.writer(file, lineterminator="\n")
+        self._escaped = cache(escape_csv)  # the same few thousand texts stand in all rows
 
     def writerow(self, cells: Sequence[Any]) -> None:
-        self._rows.writerow([escape_csv(cell) if isinstance(cell, str) else cell for cell in cells])
+        self._rows.writerow([self._escaped(cell) if isinstance(cell, str) else cell for cell in cells])
 
 
 def escape_csv(text: str) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,35 +191,33 @@ def write(
     Returns:
         The manifest as it was written: with the hashes of log and excerpts.
     """
-    log = _bytes("".join(outcome.to_line() + "\n" for outcome in outcomes))
-    excerpts = _bytes(json.dumps(texts, ensure_ascii=False) + "\n")
-    answers = _bytes(runknown.write(known))
-    whole = {**manifest, "log_sha256": sha256(log), "texts_sha256": sha256(excerpts)}
-    whole |= {"known_sha256": sha256(answers)} if known else {}
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / LOG, log)
-    _replace(folder / MANIFEST, _bytes(json.dumps(whole, indent=1, ensure_ascii=False) + "\n"))
-    _replace(folder / TEXTS, excerpts)
+    whole = dict(manifest)
+    whole["log_sha256"] = _replace(folder / LOG, (outcome.to_line() + "\n" for outcome in outcomes))
+    whole["texts_sha256"] = _replace(folder / TEXTS, [json.dumps(texts, ensure_ascii=False), "\n"])
     if known:
-        _replace(folder / KNOWN, answers)
+        whole["known_sha256"] = _replace(folder / KNOWN, [runknown.write(known)])
     else:
         (folder / KNOWN).unlink(missing_ok=True)
+    _replace(folder / MANIFEST, [json.dumps(whole, indent=1, ensure_ascii=False), "\n"])
     for name in PACKED:  # of a run that was packed here before
         (folder / (name + packed.ENDING)).unlink(missing_ok=True)
     return whole
 
 
-def sha256(content: bytes) -> str:
-    """In hex."""
-    return hashlib.sha256(content).hexdigest()
+def _replace(path: Path, texts: Iterable[str]) -> str:
+    """Put a file in another one's place, text by text.
 
-
-def _bytes(text: str) -> bytes:
-    # Half a surrogate pair, which some benchmarks hold, is written as JSON's own escape for it.
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _replace(path: Path, content: bytes) -> None:
+    Returns:
+        Its sha256, in hex.
+    """
     part = path.with_suffix(path.suffix + ".part")
-    part.write_bytes(content)
+    digest = hashlib.sha256()
+    with part.open("wb") as file:
+        for text in texts:
+            # Half a surrogate pair, which some benchmarks hold, is written as JSON's own escape for it.
+            content = text.encode("utf-8", "backslashreplace")
+            digest.update(content)
+            file.write(content)
     os.replace(part, path)
+    return digest.hexdigest()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pytest_engram.basics.collecting import no_collecting
 from pytest_engram.runs import packed
 from pytest_engram.runs.outcome import Outcome
+from pytest_engram.runs.shared import Shared
 
 
 class LogError(Exception):
@@ -24,13 +25,14 @@ def read(path: Path) -> list[Outcome]:
     from pytest_engram.runs import schema as runschema  # only now: pydantic, which writing a log does without
 
     outcomes: list[Outcome] = []
+    shared = Shared()
     try:
-        with packed.opened(path) as lines:
+        with no_collecting(), packed.opened(path) as lines:
             for number, line in enumerate(lines, 1):
                 if not line.strip():
                     continue
                 try:
-                    outcomes.append(runschema.outcome(json.loads(line)))
+                    outcomes.append(shared(runschema.line(line)))
                 except (ValueError, RecursionError) as error:
                     if not line.endswith(b"\n"):  # the last one: the process was killed while it wrote
                         break

@@ -14,8 +14,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 ENDING = ".gz"
+LEVEL = 9
 
 
 class Damaged(ValueError):
@@ -43,6 +45,12 @@ def opened(path: Path) -> Iterator[io.BufferedIOBase]:
         raise Damaged(f"the compressed file is damaged ({str(error)[:1].lower()}{str(error)[1:]})") from None
 
 
+def compressing(out: BinaryIO) -> gzip.GzipFile:
+    """What is written to it stands in `out` compressed: neither a time nor a name nor a system is named there."""
+    # `gzip.compress` may leave the header to zlib, which names the system.
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=out, mtime=0)
+
+
 def sha256(path: Path) -> str:
     """In hex, of the uncompressed bytes.
 
@@ -64,11 +72,7 @@ def pack(path: Path) -> Path:
     """
     packed = path.with_name(path.name + ENDING)
     part = path.with_name(f"{path.name}.part{ENDING}")
-    with (
-        path.open("rb") as plain,
-        part.open("wb") as out,
-        gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=out, mtime=0) as stream,
-    ):
+    with path.open("rb") as plain, part.open("wb") as out, compressing(out) as stream:
         shutil.copyfileobj(plain, stream, 1 << 20)
     if not _same(part, path):
         part.unlink()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import MISSING, fields
 from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from pytest_engram.runs.outcome import BINARY, Outcome
+
+if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator
 
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -173,8 +177,43 @@ def _line() -> type[BaseModel]:
     return create_model("Line", __config__=ConfigDict(strict=True), **given)  # type: ignore[call-overload, no-any-return]
 
 
-def outcome(record: object) -> Outcome:
+@cache
+def _lines() -> SchemaValidator:
+    """Reads a line at once, by the types that `_line` checks; a number stays the int or float that it is written as."""
+    from pydantic import TypeAdapter
+    from pydantic_core import CoreConfig, SchemaValidator
+
+    return SchemaValidator(_as_written(TypeAdapter(Outcome).core_schema), CoreConfig(strict=True))
+
+
+def _as_written(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_as_written(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "float":
+        return {"type": "union", "choices": [{"type": "int"}, {"type": "float"}]}
+    return {name: _as_written(part) for name, part in schema.items()}
+
+
+def line(text: bytes) -> Outcome:
     """The outcome of a line of a run log.
+
+    Raises:
+        ValueError: the line is none; one line, with the field.
+        RecursionError: it has brackets without end.
+    """
+    try:
+        found: Outcome = _lines().validate_json(text)
+    except ValidationError:
+        # Either it is wrong, and this tells what, or JSON that only Python reads: half a surrogate pair.
+        return outcome(json.loads(text))
+    _check_values(found)
+    return found
+
+
+def outcome(record: object) -> Outcome:
+    """The outcome of a parsed line of a run log.
 
     Raises:
         ValueError: the line is none; one line, with the field.
@@ -183,12 +222,17 @@ def outcome(record: object) -> Outcome:
         raise ValueError("not an object")
     _check(_line(), record)
     found = Outcome.from_record(record)
+    _check_values(found)
+    return found
+
+
+def _check_values(found: Outcome) -> None:
     if found.seconds is not None and not math.isfinite(found.seconds):
         raise ValueError(f"seconds: {found.seconds} is no number")
     for name, spent in found.usage.items():
         if not math.isfinite(spent):
             raise ValueError(f"usage.{name}: {spent} is no number")
-    for name in ("entries", "seconds", "bytes"):
+    for name in ("entries", "seconds", "bytes") if found.wrote else ():
         taken = found.wrote.get(name, 0)
         if isinstance(taken, bool) or not isinstance(taken, (int, float)) or not 0 <= taken < math.inf:
             raise ValueError(f"wrote.{name}: {taken!r:.60} is no number of 0 or more")
@@ -206,7 +250,6 @@ def outcome(record: object) -> Outcome:
     for number, drop in enumerate(found.dropped):
         if not isinstance(drop.get("id"), str):
             raise ValueError(f"dropped.{number}: has no `id`")
-    return found
 
 
 def check_manifest(record: dict[str, Any]) -> None:
