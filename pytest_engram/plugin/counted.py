@@ -24,6 +24,31 @@ def begin(config: pytest.Config) -> None:
         config.pluginmanager.register(Counter(kept), "engram-counter")
 
 
+def forget(config: pytest.Config) -> None:
+    """In a worker, whose terminal reporter nobody reads, keep none of them."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if (kept := getattr(terminal, "stats", None)) is not None:
+        config.pluginmanager.register(Forgetful(kept), "engram-counter")
+
+
+class Forgetful:
+    """A plugin of its own, in a worker: the reports went to the controller, which has them.
+
+    Args:
+        kept: the reports that the terminal reporter keeps, by what they count as.
+    """
+
+    def __init__(self, kept: dict[str, list[Any]]) -> None:
+        self._kept = kept
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self) -> Generator[None]:
+        """When all have seen a report, the lists are empty again."""
+        yield
+        for reports in self._kept.values():
+            reports.clear()
+
+
 class Counted(pytest.TestReport):
     """What is left of a report that nobody shows: whose it is, of which phase, and how long that took."""
 

@@ -98,9 +98,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if _session(item.config):
-        from pytest_engram.plugin.items import complete_report
+        from pytest_engram.plugin.items import complete_report, let_go
 
         complete_report(item, call, report)
+        if report.when == "teardown":
+            let_go(item)
     return report
 
 

@@ -194,6 +194,13 @@ def complete_report(item: pytest.Item, call: pytest.CallInfo[None], report: pyte
         report.user_properties.append(item.user_properties[-1])
 
 
+def let_go(item: pytest.Item) -> None:
+    """What an item found has gone to the process that judges: of 60,000 items, that is most of what a worker holds."""
+    if isinstance(item, QuestionItem) and not item.again:
+        item.outcome = None
+        item.user_properties = [(name, value) for name, value in item.user_properties if name != PROPERTY]
+
+
 def _message(error: BaseException) -> str:
     try:
         return str(error)

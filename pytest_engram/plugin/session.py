@@ -288,6 +288,7 @@ class EngramSession:
             self._encoder, self._refused, self.memories.written = (
                 self._told[name] for name in ("encoder", "refused", "written")
             )
+            counted.forget(self.config)
             return
         from pytest_engram.plugin import gates
 

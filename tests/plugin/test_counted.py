@@ -128,3 +128,29 @@ def test_an_item_of_a_run_with_workers_takes_little_of_the_controller_s_memory(t
     told = re.search(r"AN ITEM TAKES (\d+)", done.stdout)
     assert told, done.stdout + done.stderr
     assert int(told[1]) < 4500
+
+
+def test_a_worker_keeps_nothing_of_what_it_has_told(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        CONFTEST
+        + """
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workerinput"):
+        import gc
+        from pytest_engram.plugin.items import PROPERTY, QuestionItem
+        gc.unfreeze()
+        reports = sum(isinstance(value, pytest.TestReport) for value in gc.get_objects())
+        items = [item for item in session.items if isinstance(item, QuestionItem)]
+        held = sum(item.outcome is not None or PROPERTY in dict(item.user_properties) for item in items)
+        with open("held.txt", "w") as file:
+            file.write(f"{len(items)} {reports} {held}")
+""",
+        encoding="utf-8",
+    )
+    (tmp_path / "few.yaml").write_text(SUITE, encoding="utf-8")
+    pytest_in(tmp_path, "few.yaml", "--engram-method=first", "--engram-no-controls", "-n", "1")
+    items, reports, held = map(int, (tmp_path / "held.txt").read_text(encoding="utf-8").split())
+    assert items == 8
+    assert reports <= 3  # of the item that came last
+    assert held <= 1  # of what was asked again
