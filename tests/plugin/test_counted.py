@@ -140,6 +140,7 @@ def pytest_sessionfinish(session):
         import gc
         from pytest_engram.plugin.items import PROPERTY, QuestionItem
         gc.unfreeze()
+        gc.collect()
         reports = sum(isinstance(value, pytest.TestReport) for value in gc.get_objects())
         items = [item for item in session.items if isinstance(item, QuestionItem)]
         held = sum(item.outcome is not None or PROPERTY in dict(item.user_properties) for item in items)
