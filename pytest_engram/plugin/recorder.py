@@ -20,14 +20,14 @@ from pytest_engram import reading, report
 from pytest_engram.asking.memories import Memories
 from pytest_engram.asking.runner import blank
 from pytest_engram.basics.privacy import public
-from pytest_engram.judging import named
-from pytest_engram.judging.judge import VERDICT, asked, judge, wanted
+from pytest_engram.judging.judge import VERDICT, asked, judge, reads
 from pytest_engram.judging.judges import Bench, Case, Verdict, known_answers
 from pytest_engram.judging.judges import described as judge_described
 from pytest_engram.judging.judges import lines as judge_lines
 from pytest_engram.memory import Method
 from pytest_engram.plugin import gates, returned, vault
 from pytest_engram.plugin.again import Compared
+from pytest_engram.plugin.baselines import Baselines, described
 from pytest_engram.plugin.items import PROPERTY, properties
 from pytest_engram.plugin.methods import Methods
 from pytest_engram.plugin.options import Options
@@ -40,7 +40,7 @@ from pytest_engram.runs import manifest
 from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
 from pytest_engram.runs.withheld import WITHHELD, unquoting, withhold, withhold_known
-from pytest_engram.suites.base import Gold, Key, Question, Suite, parse_metric
+from pytest_engram.suites.base import Question, Suite
 
 if TYPE_CHECKING:
     from pytest_engram.encoding.tokens import Tokens
@@ -195,18 +195,11 @@ class Recorder:
             return
         key = secrets.keys[line.suite]
         gold = key.gold(line.question_id)
-        if not self._reads(key, gold):
+        if not reads(key, gold, self._metrics):
             return
         suite, question = self._asked[line.suite, line.question_id]
         entries = returned.entries(line, self._memories.haystack(suite, question.haystack).plain)
         secrets.desk.read(line, reading.Asked(line.query, entries, key.prompts, gold.prompt))
-
-    def _reads(self, key: Key, gold: Gold) -> bool:
-        """Whether the protocol has a metric of the answer for this question."""
-        if key.family is not None:
-            return False
-        names, _ = wanted(key, gold, self._metrics)
-        return any(named.of(self._metrics[parse_metric(name)[0]]).reads for name in names)
 
     def _take_answered(self) -> None:
         """What the reader has answered meanwhile."""
@@ -282,6 +275,7 @@ class Recorder:
         try:
             self._take_answers()
             self._take_verdicts()
+            self._answer_baselines()
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
             told = "interrupted while questions were answered and judged; what was not says so"
@@ -301,6 +295,12 @@ class Recorder:
             for line in secrets.desk.rest():
                 took.add(self._keep(line))
                 bar.advance(1, took.spent())
+
+    def _answer_baselines(self) -> None:
+        """Have the reader answer where no memory has a part in it."""
+        names, secrets = self._options.answer_baselines, vault.of(self._config)
+        beside = Baselines(names, secrets, self._asked, self._metrics, self._options.k)
+        beside.answer(self._verdict, self._case, self._stream() if names else None)
 
     def _stream(self) -> Any:
         """What pytest writes to, at the beginning of a line."""
@@ -382,15 +382,18 @@ class Recorder:
         self._count(outcomes)
         facts = self._manifest(outcomes)
         known = [one for those in vault.of(self._config).known.values() for one in those]
+        facts |= self._told_of_baselines()
         outcomes, known = self._without_texts(outcomes, known)
+        beside = list(runlog.canonical(vault.of(self._config).baselines.values(), suites))
+        beside, _ = self._without_texts(beside, ())
         try:
             decided = gates.decided(self._options.floors, self._earlier, self._methods.named(), outcomes, facts)
             facts |= {"gates": decided} if decided else {}
-            self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes), known)
+            self.results = report.write_run(self.folder, outcomes, facts, self._texts(outcomes), known, beside)
             self.unwritten = None
         except OSError as error:
             # What was measured is shown at least.
-            self.results = aggregate(outcomes, facts, known)
+            self.results = aggregate(outcomes, facts, known, beside)
             self.unwritten = self._cannot_write(error)
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -405,6 +408,11 @@ class Recorder:
             self.failures.append(self.unwritten)
         if self.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _told_of_baselines(self) -> dict[str, Any]:
+        """What the manifest has of them, where they were asked for."""
+        names = self._options.answer_baselines
+        return {"answer_baselines": described(names)} if names else {}
 
     def _without_texts(
         self, outcomes: Sequence[Outcome], known: Sequence[KnownAnswer]
@@ -465,7 +473,8 @@ class Recorder:
             suites[name]["cut"] = {"entries": cut, "of": of}
         items = sum(len(self._methods.seeds(method)) for method in methods)
         desk = vault.of(self._config).desk
-        took = reading.totals(unquoting(line) if self._withheld(line.suite) else line for line in outcomes)
+        answers = [*outcomes, *vault.of(self._config).baselines.values()]
+        took = reading.totals(unquoting(line) if self._withheld(line.suite) else line for line in answers)
         answered = {**desk.describe(), "totals": asdict(took)} if desk is not None else None
         return manifest.of(
             k=self._options.k,
@@ -499,7 +508,8 @@ class Recorder:
             return []
         secrets = vault.of(self._config)
         known = [one for those in secrets.known.values() for one in those]
-        answered = [line for line in secrets.outcomes.values() if line.answer is not None]
+        lines = (*secrets.outcomes.values(), *secrets.baselines.values())
+        answered = [line for line in lines if line.answer is not None]
         unjudged = Counter(line.missing["judged"] for line in answered if "judged" in line.missing)
         unjudged.update(one.reason for one in known if not one.verdicts)
         judged = sum("judge" in line.fields for line in answered)
@@ -535,7 +545,7 @@ class Recorder:
         terminal.line(report.terminal(self.results, width, colour=terminal.hasmarkup).rstrip())
         secrets = vault.of(self._config)
         if secrets.desk is not None:
-            took = reading.totals(secrets.outcomes.values())
+            took = reading.totals([*secrets.outcomes.values(), *secrets.baselines.values()])
             for line in reading.lines(secrets.desk.spec, took, secrets.desk.notes()):
                 terminal.line(plain_lines(line))  # it may quote a server
         for line in self._judge_lines():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_engram.suites.base import Key
 
 Item = tuple[str, str, str, int]  # suite, item, method, seed
+Baseline = tuple[str, str, str]  # suite, question, name
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Vault:
         desk: the questions that a reader answers, where there is one. An official prompt may hold some gold.
         bench: the answers that a judge is asked about, where there is one.
         known: by suite, the answers known to be wrong or right that it is asked about.
+        baselines: what the reader answered to what no memory chose, judged.
     """
 
     keys: dict[str, Key] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Vault:
     desk: Desk | None = None
     bench: Bench | None = None
     known: dict[str, list[KnownAnswer]] = field(default_factory=dict)
+    baselines: dict[Baseline, Outcome] = field(default_factory=dict)
 
 
 _VAULTS: WeakKeyDictionary[pytest.Config, Vault] = WeakKeyDictionary()
