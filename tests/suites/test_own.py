@@ -12,13 +12,17 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from both import METRICS, Both
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_engram.basics.registry import Registry
+from pytest_engram.basics.texts import contains, normalise
 from pytest_engram.judging import chance
 from pytest_engram.judging.named import UNTRACED
+from pytest_engram.memory import Entry
 from pytest_engram.suites import SOURCES, handover, loading, pilots, reach, schema
 from pytest_engram.suites.base import Loaded, SuiteError
-from pytest_engram.suites.own import lines, source
+from pytest_engram.suites.own import gold, lines, source
 
 ENTRIES = [
     {"id": "e1", "text": "The cat sat on the mat.", "time": "2026-05-08T13:00", "source": "Ann"},
@@ -126,6 +130,17 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
 def test_an_answer_inside_a_word_is_marked_as_chance(tmp_path: Path) -> None:
     found = both(put(tmp_path))
     assert found.judge(found.questions[0], ["e4"]).fields["by_chance"] == {"answer@1": "a part of a word"}
+
+
+@given(
+    st.lists(st.text(alphabet="ab \n.é", min_size=0, max_size=8), min_size=1, max_size=8),
+    st.lists(st.text(alphabet="ab \n.é", max_size=3), min_size=1, max_size=3),
+)
+def test_an_answer_is_found_where_a_search_through_each_text_finds_it(texts: list[str], answers: list[str]) -> None:
+    entries = [Entry(f"e{i}", text, float(i)) for i, text in enumerate(texts)]
+    found = gold._Texts(entries, searched=True).holding(answers)
+    assert found == {e.id: normalise(e.text) for e in entries if contains(normalise(e.text), answers)}
+    assert list(found) == sorted(found, key=lambda id_: int(id_[1:]))
 
 
 def test_a_text_of_the_memory_s_own_counts_by_its_sources(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,7 @@ class OwnKey(Key):
         self._asked = {asked.id: asked for asked in data.asked}
         self._lists = data.lists
         self._clusters = clusters
-        self._normalised: dict[str, dict[str, str]] = {}
+        self._held: dict[str, _Texts] = {}
         self._found: dict[str, Gold] = {}
         self._searched = any(parse_metric(metric)[0] in HOLDING for metric in metrics)
 
@@ -62,7 +64,7 @@ class OwnKey(Key):
     def _gold(self, asked: Asked) -> Gold:
         grades, answers = asked.grades or {}, asked.answers or ()
         texts = self._texts(asked.haystack)
-        relevant = [id_ for id_ in grades if id_ in texts]
+        relevant = [id_ for id_ in grades if id_ in texts.ids]
         gold = Gold(
             answers=answers,
             relevant=relevant,
@@ -74,21 +76,47 @@ class OwnKey(Key):
             detail=Evidence(tuple(grades)),
         )
         if self._searched and answers:
-            wanted = [answer for answer in map(normalise, answers) if answer]
-            gold.holding = [id_ for id_, text in texts.items() if any(answer in text for answer in wanted)]
-            gold.chance = {id_: PART for id_ in gold.holding if not contains_word(texts[id_], answers)}
+            held = texts.holding(answers)
+            gold.holding = list(held)
+            gold.chance = {id_: PART for id_, text in held.items() if not contains_word(text, answers)}
         if asked.grades is None:  # then what holds an answer is all that is known
             gold.relevant, gold.holding = gold.holding or (), None
         told = asked.grades is None and not self._searched
         gold.ceiling = None if told or asked.grades == {} else bool(gold.relevant)
         return gold
 
-    def _texts(self, haystack: str) -> dict[str, str]:
-        """By entry, its text as answers are looked for in it; as it is, where none are."""
-        if haystack not in self._normalised:
-            listed: Sequence[Entry] = self._lists[haystack]
-            self._normalised[haystack] = {entry.id: normalise(entry.text) if self._searched else "" for entry in listed}
-        return self._normalised[haystack]
+    def _texts(self, haystack: str) -> _Texts:
+        if haystack not in self._held:
+            self._held[haystack] = _Texts(self._lists[haystack], searched=self._searched)
+        return self._held[haystack]
+
+
+class _Texts:
+    """The ids of a haystack, and its texts in one: a search through them all is one of C's, not one for each entry.
+
+    Args:
+        entries: of the haystack.
+        searched: whether answers are looked for in them.
+    """
+
+    def __init__(self, entries: Sequence[Entry], *, searched: bool) -> None:
+        self.ids = {entry.id: place for place, entry in enumerate(entries)}
+        self._names = list(self.ids)
+        texts = [normalise(entry.text) for entry in entries] if searched else []
+        self._whole = "\n".join(texts)  # no normalised text, and so no answer, has a newline
+        self._starts = [0, *accumulate(len(text) + 1 for text in texts)]
+
+    def holding(self, answers: Sequence[str]) -> dict[str, str]:
+        """By id, the normalised text of each entry that holds an answer, in their order."""
+        found: set[int] = set()
+        for answer in filter(None, map(normalise, answers)):
+            at = self._whole.find(answer)
+            while at >= 0:
+                place = bisect_right(self._starts, at) - 1
+                found.add(place)
+                at = self._whole.find(answer, self._starts[place + 1])
+        spans = ((place, self._starts[place], self._starts[place + 1] - 1) for place in sorted(found))
+        return {self._names[place]: self._whole[start:end] for place, start, end in spans}
 
 
 def left_out(asked: Asked) -> dict[str, str]:
