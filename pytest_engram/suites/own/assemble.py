@@ -105,6 +105,7 @@ def together(
     """
     lists: dict[str, tuple[Entry, ...]] = {}
     ids: dict[str, Collection[str]] = {}
+    whole = tuple(held.values())
     places = {id_: place for place, id_ in enumerate(held)}
     asked: list[Asked] = []
     seen: set[str] = set()
@@ -113,7 +114,7 @@ def together(
             raise fault(path, number, "id", f"{shown(line.id)} is the id of a question above; rename one")
         seen.add(line.id)
         try:
-            haystack, listed = _haystack(line, held, places, haystacks)
+            haystack, listed = _haystack(line, held, whole, places, haystacks)
             if haystack not in lists:
                 lists[haystack] = listed
                 ids[haystack] = held if len(listed) == len(held) else {entry.id for entry in listed}
@@ -133,6 +134,7 @@ class _Wrong(ValueError):
 def _haystack(
     line: QuestionLine,
     held: Mapping[str, Entry],
+    whole: tuple[Entry, ...],
     places: Mapping[str, int],
     haystacks: Mapping[str, tuple[Entry, ...]],
 ) -> tuple[str, tuple[Entry, ...]]:
@@ -149,7 +151,7 @@ def _haystack(
         if given is not None:
             problem = f"no entry names a haystack {shown(given)}; give entries a `haystack`, or list the ids here"
             raise _Wrong("haystack", problem)
-        return _ONLY, tuple(held.values())
+        return _ONLY, whole
     if given is None:
         if len(haystacks) == 1:
             return next(iter(haystacks.items()))

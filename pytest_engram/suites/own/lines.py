@@ -235,7 +235,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 def _of_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines(path):
         try:
-            record = json.loads(line.rstrip(), object_pairs_hook=_once)
+            record = _decode(line.strip())
         except json.JSONDecodeError as error:
             problem = f"not JSON: {error.msg} at column {error.colno}; write one JSON object a line"
             raise SuiteError(path, number, "", problem) from None
@@ -260,6 +260,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise _Twice(next(name for name in names if names.count(name) > 1))
     return record
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_once).decode  # made once, and not for every line
 
 
 def _of_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
