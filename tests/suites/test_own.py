@@ -375,6 +375,32 @@ def test_a_metric_that_no_question_can_have(tmp_path: Path) -> None:
     assert told(put(tmp_path, questions=QUESTIONS[2:3])) == f"mine.yaml: metrics[0]: {problem}"
 
 
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["e1", "q1", "2026"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(["id", "text", "time", "source", "haystack", "query", "gold", "answers", "group", "cluster"])
+
+
+@given(st.lists(st.dictionaries(FIELDS, ANYTHING, max_size=5) | ANYTHING, max_size=3), st.booleans())
+def test_whatever_a_line_holds_is_read_or_told(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], asked: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("fuzz")
+    told = ""
+    try:
+        load(put(folder, questions=rows) if asked else put(folder, rows))
+    except SuiteError as error:
+        told = str(error)
+    assert "\n" not in told
+
+
 def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "QUESTIONS", 3)
     path = put(tmp_path)
