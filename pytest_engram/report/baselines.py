@@ -64,11 +64,18 @@ def _row(
 
 
 def grids(results: Mapping[str, Any], suite: str) -> Iterator[Grid]:
-    """Of a suite whose baselines of answers were asked for: they and the methods, from the least to the most."""
+    """Of a suite whose baselines of answers were asked for: they and the methods, from the least to the most.
+
+    A metric of which nobody has a figure is no column, unless it is all there is; nor is a suite that was not run a
+    table: other tables say why.
+    """
+    if any(info["not_run"] for info in results["suites"] if info["suite"] == suite):
+        return
     mine = [row for row in results["answer_baselines"] if row["suite"] == suite and whole(row)]
     if not mine:
         return
     metrics = list(dict.fromkeys(row["metric"] for row in mine))
+    metrics = [m for m in metrics if any(row["value"] is not None for row in mine if row["metric"] == m)] or metrics
     units = {row["metric"]: row["unit"] for row in mine}
     reader = (results["manifest"].get("reader") or {}).get("label") or "the reader"
     grid = Grid(

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,3 +247,38 @@ def test_a_reader_without_a_model_has_them_at_no_cost(project: pytest.Pytester) 
     rows = {row["baseline"]: row for row in left(project, "results.json")["answer_baselines"]}
     assert [row["status"] for row in rows.values()] == ["ok"] * 4
     assert rows["no-memory"]["value"] == 0.0
+
+
+def test_what_is_withheld_of_methods_is_withheld_of_them(
+    serve: Serve, project: pytest.Pytester, shared_data: Path
+) -> None:
+    serve(lambda _: completion("a secret of the conversation"))
+    full = yaml.safe_load((shipped_cases() / "full" / "locomo.yaml").read_text())
+    (project.path / "chats.yaml").write_text(yaml.safe_dump(full | {"name": "chats", "metrics": ["recall@5", "f1"]}))
+    arguments = ("--engram-answer-baselines=all", "--engram-withhold-texts", f"--engram-data={shared_data}")
+    wanted = "locomo_0_qa0 or locomo_0_qa1"
+    found = project.runpytest_subprocess(
+        "--engram-method=bm25",
+        "--engram-no-controls",
+        "--engram-reader=openai:m",
+        "chats.yaml",
+        "-k",
+        wanted,
+        *arguments,
+    )
+    assert found.ret == 0, found.stdout.str()
+    lines = left(project, "baselines.jsonl")
+    questions = {line["question_id"] for line in left(project, "items.jsonl")}
+    assert {line["question_id"] for line in lines} == questions
+    assert {line["method"] for line in lines} == set(BASELINES)
+    file = json.loads((shared_data / "locomo/locomo10.json").read_text(encoding="utf-8"))
+    kept = (project.path / "reports/latest/baselines.jsonl").read_text()
+    assert "a secret" not in kept
+    for number, qa in enumerate(file[0]["qa"]):
+        if f"locomo_0_qa{number}" in questions:
+            assert qa["question"] not in kept
+            assert str(qa.get("answer")) not in [line.get("answer") for line in lines]
+    rows = [row for row in left(project, "results.json")["answer_baselines"] if row["group"] is None]
+    assert all(row["value"] is not None for row in rows if row["without"] is None)
+    verified = engram("verify", "reports/latest", "--cases", ".", "--data", str(shared_data))
+    assert verified.exit_code == 0, verified.output

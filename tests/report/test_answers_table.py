@@ -73,7 +73,7 @@ def test_they_compete_with_nobody() -> None:
 
 def test_the_table_goes_from_the_least_to_the_most() -> None:
     told = results(LOOM, BESIDE)
-    (grid,) = [block for block in document(told) if isinstance(block, Grid) and block.title == "tiny, answers"]
+    (grid,) = grids(told)
     assert [line[0] for line in grid.rows] == ["no memory", "placebo", "Loom", "full context", "oracle"]
     assert [line[1] for line in grid.rows if not line[1]] == [""]  # the method alone is not set apart
     assert [line[2] for line in grid.rows] == ["0", "31", "150", "5,000", "30"]
@@ -105,6 +105,31 @@ def test_what_was_not_asked_says_so() -> None:
     assert (row["metric"], row["status"], row["reason"]) == ("subem", "not run", "none of its questions was asked")
     partial = results(LOOM, lines("oracle", 8, 10, tokens=30))["answer_baselines"]
     assert (partial[0]["status"], partial[0]["reason"]) == ("partial", "partial: 10 of 20 questions were asked")
+
+
+def grids(told: dict[str, Any]) -> list[Grid]:
+    return [block for block in document(told) if isinstance(block, Grid) and block.title == "tiny, answers"]
+
+
+def test_a_metric_of_which_nobody_has_a_figure_is_no_column() -> None:
+    unjudged = {"metrics": {"subem": 1.0, "judged": None}, "missing": {"judged": "no judge"}, "answer": "a"}
+    found = [outcome(f"q{at}", None, **unjudged) for at in range(5)]
+    beside = [outcome(f"q{at}", None, method="oracle", **unjudged) for at in range(5)]
+    (grid,) = grids(results(found, beside))
+    assert grid.headers == ["answers from", "set apart by", "tokens", "SubEM, %", "n"]
+    for line in [*found, *beside]:
+        line.metrics, line.missing = {"subem": None, "judged": None}, {"subem": "no reader", "judged": "no judge"}
+    (grid,) = grids(results(found, beside))
+    assert grid.headers[3:] == ["SubEM, %", "judged, %", "n"]
+    assert grid.rows[1][3] == "not run (1)"
+
+
+def test_a_suite_that_was_not_run_has_no_table() -> None:
+    manifest = runs.manifest(LOOM, answer_baselines={"oracle": dict(NAMES["oracle"])})
+    manifest["suites"]["tiny"]["not_run"] = "no data here"
+    told = aggregate([], manifest)
+    assert [row["reason"] for row in told["answer_baselines"]] == ["no data here"]
+    assert grids(told) == []
 
 
 def test_parts_have_theirs() -> None:
