@@ -347,7 +347,11 @@ def method(
 
 
 _NAME = re.compile(r"\w[\w.-]*")
-_TAKEN = {"all": "which stands for every method", "request": "which is pytest's own"}
+_TAKEN = {
+    "all": "which stands for every method",
+    "baselines": "which stands for the shipped baselines",
+    "request": "which is pytest's own",
+}
 
 
 def _names(given: object) -> bool:

@@ -87,7 +87,7 @@ class _Interrupted(_Told):
 
 def _is_the_users(error: Exception) -> bool:
     from pytest_engram.basics import cache
-    from pytest_engram.review import compare, merge, pack, registration
+    from pytest_engram.review import compare, export, merge, pack, registration
     from pytest_engram.runs import folder as runfolder
     from pytest_engram.runs import log as runlog
     from pytest_engram.suites.base import NotRun, SuiteError
@@ -97,6 +97,7 @@ def _is_the_users(error: Exception) -> bool:
         (
             cache.CacheError,
             compare.Incomparable,
+            export.Refused,
             merge.Refused,
             pack.Refused,
             registration.LockError,
@@ -142,7 +143,9 @@ def report(run: Path, output: Path | None) -> None:
     found = runfolder.read(run, killed=True)
     folder = output or found.folder
     with runfolder.alone(folder):
-        written = reports.write(folder, found.outcomes, found.manifest, texts=found.texts, known=found.known)
+        written = reports.write(
+            folder, found.outcomes, found.manifest, texts=found.texts, known=found.known, baselines=found.baselines
+        )
         runfolder.copy(found.folder, folder)
     for path in written:
         say(str(path))
@@ -243,7 +246,7 @@ def merge(parts: tuple[Path, ...], output: Path) -> None:
 
     found = merging.merge([runfolder.read(part) for part in parts])
     with runfolder.alone(output):
-        reports.write_run(output, found.outcomes, found.manifest, found.texts, found.known)
+        reports.write_run(output, found.outcomes, found.manifest, found.texts, found.known, found.baselines)
     say(f"{output}: {found.manifest['ran']} of {found.manifest['planned']} items, from {len(parts)} parts")
     _list("in several parts, with the same outcome", found.doubled)
     _list("an error, or not run, in one part and measured in another", found.mended)
@@ -259,6 +262,45 @@ def _list(what: str, items: list[str], shown: int = 10) -> None:
             say(f"  {item}")
         if len(items) > shown:
             say(f"  and {len(items) - shown} more")
+
+
+@main.command(
+    epilog=_after(
+        None,
+        "engram export reports/latest --format trec --to trec",
+        "engram export reports/latest --format hf --to dataset --cases my_cases",
+    )
+)
+@click.argument("run", type=_RUN)
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), help="A new or an empty folder.")
+@click.option("-f", "--format", "style", required=True, type=click.Choice(["trec", "hf", "csv"]))
+@click.option(
+    "--cases",
+    multiple=True,
+    type=_RUN,
+    help="Suite files and folders, where they are not the shipped ones; repeatable.",
+)
+@_DATA
+def export(run: Path, folder: Path, style: str, cases: tuple[Path, ...], data: Path | None) -> None:
+    """Write a run as others read it.
+
+    \b
+    FORMAT:
+      trec  of each benchmark a folder: a run file for each method, and qrels.txt, as trec_eval, ir_measures and ranx
+            read them; the score of an entry is k - rank
+      hf    a Hugging Face dataset: a card, and Parquet files of items, figures and differences
+      csv   the same three as CSV, for a paper
+
+    Questions, answers and texts of a benchmark whose licence does not let everybody pass them on stay out.
+    """  # noqa: D301 - \b: lines that click must not join
+    from pytest_engram.review import export as exporting
+    from pytest_engram.runs import folder as runfolder
+
+    found = exporting.export(runfolder.read(run), folder, style, cases, data)
+    for path in found.paths:
+        say(str(path))
+    for note in found.notes:
+        say(f"note: {note}", err=True)
 
 
 @main.command(

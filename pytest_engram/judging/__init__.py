@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # By name without depth, where each shipped metric is; it is imported when it is first needed.
-_NAMED = ("answer", "recall", "recall_any", "recall_all", "ndcg_any", "subem", "f1", "judged")
+_NAMED = ("answer", "recall", "recall_any", "recall_all", "ndcg", "ndcg_any", "subem", "f1", "judged")
 METRICS = {name: f"{__name__}.named:{name}" for name in _NAMED} | {
     "resolved": f"{__name__}.versions:resolved",
     "correct": f"{__name__}.named:backed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from statistics import mean
@@ -134,7 +134,34 @@ def _of(name: str, gold: Gold, entries: int, k: int) -> float | None:
         return resolved(gold.hops, entries, depth or k) if gold.hops else None
     if name in METRICS and isinstance(gold.detail, Statements):
         return None if name in gold.left_out else _alone(gold.detail, entries, k)
-    return expected(name, len(set(gold.relevant)), entries, k)
+    if parse_metric(name)[0] in gold.left_out:
+        return None
+    if parse_metric(name)[0] == "ndcg":
+        return graded(gold.grades, gold.relevant, entries, k, depth or k)
+    relevant = gold.answering if parse_metric(name)[0] == "answer" else gold.relevant
+    return expected(name, len(set(relevant)), entries, k)
+
+
+def graded(grades: Mapping[str, int], there: Collection[str], entries: int, k: int, depth: int) -> float | None:
+    """The mean of the textbook's NDCG over all draws of k different entries, in all orders; None without relevance.
+
+    Each place holds each entry with the same probability.
+
+    Args:
+        grades: by id; empty: all of `there` are worth 1.
+        there: ids of the relevant entries of the haystack.
+        entries: how many it has.
+        k: how many are drawn; all of them where there are fewer.
+        depth: in the metric's name.
+    """
+    grades = grades or dict.fromkeys(there, 1)
+    gains = sorted(grades.values(), reverse=True)[:depth]
+    discounts = 1 / np.log2(np.arange(2, max(entries, depth) + 2))
+    ideal = float(np.dot(gains, discounts[: len(gains)]))
+    if not ideal:
+        return None
+    mean_gain = sum(grades[id_] for id_ in there) / entries
+    return float(mean_gain * discounts[: min(k, entries, depth)].sum() / ideal)
 
 
 def _alone(statements: Statements, entries: int, k: int) -> float:

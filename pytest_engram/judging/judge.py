@@ -95,6 +95,14 @@ def wanted(key: Key, gold: Gold, metrics: Mapping[str, Any]) -> tuple[Sequence[s
     return names, left_out
 
 
+def reads(key: Key, gold: Gold, metrics: Mapping[str, Any]) -> list[str]:
+    """Of these, the metrics of an answer: where there are none, nobody needs to answer."""
+    if key.family is not None:
+        return []
+    names, _ = wanted(key, gold, metrics)
+    return [name for name in names if named.of(metrics[parse_metric(name)[0]]).reads]
+
+
 def _score(key: Key, gold: Gold, line: Outcome, metrics: Mapping[str, Any], names: Sequence[str]) -> Score:
     """All metrics of the question."""
     unrecalled = line.fields.get(UNRECALLED, "")

@@ -28,7 +28,7 @@ def _rests(found: Found, metric: str, depth: int | None) -> str | None:
     for at, id_ in enumerate(found.ids[:depth]):
         text = found.texts[at] if found.texts else None
         if text is None:
-            met += [found.gold.chance.get(id_)] if id_ in found.gold.relevant else []
+            met += [found.gold.chance.get(id_)] if id_ in found.gold.answering else []
         elif sub_em(text, answers):
             met.append(None if contains_word(normalise(text), answers) else PART)
     return next(iter(met), None) if all(met) else None

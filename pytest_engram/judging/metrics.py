@@ -5,8 +5,9 @@ LoCoMo's F1, which needs a stemmer, is in `judging.locomo`.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,30 @@ def ndcg_any(ids: Sequence[str], gold: Collection[str], k: int, haystack: Iterab
         haystack = [*ids, *missing]
     ideal = _dcg(sorted((id_ in relevant for id_ in haystack), reverse=True)[:k])
     return float(_dcg(found) / ideal) if ideal else 0.0
+
+
+def ndcg(ids: Sequence[str], grades: Mapping[str, int], k: int) -> float:
+    """The textbook's NDCG: `DCG = sum_{i=1}^{k} rel_i / log2(i + 1)`, over the DCG of the best possible order.
+
+    Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", ACM TOIS 2002, in the form of
+    trec_eval's `ndcg_cut`, which BEIR reports: the gain is the grade itself. An id that stands twice counts once.
+
+    Args:
+        ids: in ranked order.
+        grades: by id, above 0; of whatever is relevant, returned or not.
+        k: cut-off of both sums.
+
+    Returns:
+        0.0 to 1.0; 0.0 where nothing is relevant.
+    """
+    first = dict.fromkeys(_first(ids, k))
+    gains = [grades.get(id_, 0) for id_ in first]
+    ideal = _discounted(sorted(grades.values(), reverse=True)[:k])
+    return _discounted(gains) / ideal if ideal else 0.0
+
+
+def _discounted(gains: Sequence[int]) -> float:
+    return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
 
 
 def _dcg(relevances: Sequence[bool]) -> np.float64:

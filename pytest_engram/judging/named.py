@@ -117,8 +117,8 @@ def answer(found: Found, depth: int | None) -> float:
     """Whether any of the first results contains an accepted answer: by its own text, where the memory wrote it."""
     first = depth_of(depth)
     if not found.texts:
-        return metrics.recall_any(found.ids, found.gold.relevant, first)
-    relevant = frozenset(found.gold.relevant)
+        return metrics.recall_any(found.ids, found.gold.answering, first)
+    relevant = frozenset(found.gold.answering)
     results = zip(found.ids[:first], found.texts[:first], strict=True)
     return float(
         any(id_ in relevant if text is None else metrics.sub_em(text, found.gold.answers) for id_, text in results)
@@ -152,6 +152,15 @@ def recall(found: Found, depth: int | None) -> float:
 def ndcg_any(found: Found, depth: int | None) -> float:
     """LongMemEval's NDCG, where every entry stands once in its haystack."""
     return metrics.ndcg_any(found.traced(depth_of(depth)), found.gold.relevant, depth_of(depth))
+
+
+@metric()
+def ndcg(found: Found, depth: int | None) -> float:
+    """The textbook's NDCG, by the grades of relevance; where there are none, each entry that answers is worth 1."""
+    grades = found.gold.grades or dict.fromkeys(found.gold.relevant, 1)
+    if not grades:
+        raise Unmeasured(NO_EVIDENCE)
+    return metrics.ndcg(found.traced(depth_of(depth)), grades, depth_of(depth))
 
 
 @metric(reads=True)

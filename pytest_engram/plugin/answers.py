@@ -10,17 +10,16 @@ import pytest
 
 from pytest_engram import reading
 from pytest_engram.basics.privacy import public
-from pytest_engram.judging import named
-from pytest_engram.judging.judge import VERDICT, asked, judge, wanted
+from pytest_engram.judging.judge import VERDICT, asked, judge, reads
 from pytest_engram.judging.judges import Bench, Case, Verdict, known_answers
 from pytest_engram.judging.judges import described as judge_described
 from pytest_engram.judging.judges import lines as judge_lines
 from pytest_engram.plugin import returned, vault
+from pytest_engram.plugin.baselines import Baselines
 from pytest_engram.plugin.parts import Parts
 from pytest_engram.reading.desk import ANSWER, unread
 from pytest_engram.runs.known import KnownAnswer
 from pytest_engram.runs.outcome import Outcome
-from pytest_engram.suites.base import Gold, Key, parse_metric
 
 WAITING = "the run ended before its judge did"
 _PAID = ("tokens_in", "tokens_out", "cost", "cached")  # of an answer, in the fields of its line
@@ -56,18 +55,11 @@ class Answers:
             return
         key = self._secrets.keys[line.suite]
         gold = key.gold(line.question_id)
-        if not self._reads(key, gold):
+        if not reads(key, gold, self._parts.metrics):
             return
         suite, question = self._parts.asked[line.suite, line.question_id]
         entries = returned.entries(line, self._parts.memories.haystack(suite, question.haystack).plain)
         self._secrets.desk.read(line, reading.Asked(line.query, entries, key.prompts, gold.prompt))
-
-    def _reads(self, key: Key, gold: Gold) -> bool:
-        """Whether the protocol has a metric of the answer for this question."""
-        if key.family is not None:
-            return False
-        names, _ = wanted(key, gold, self._parts.metrics)
-        return any(named.of(self._parts.metrics[parse_metric(name)[0]]).reads for name in names)
 
     def again(self, logged: Outcome) -> Outcome:
         """A line of the log of a run that is continued, to be judged anew; without an answer, it is to be read anew.
@@ -150,6 +142,7 @@ class Answers:
         try:
             self._take_answers(keep)
             self._take_verdicts()
+            self._answer_baselines()
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
             told = "interrupted while questions were answered and judged; what was not says so"
@@ -194,6 +187,12 @@ class Answers:
                     line.missing[VERDICT] = public(reason)
                 self._secrets.outcomes[key] = judge(self._secrets.keys[line.suite], line, self._parts.metrics)
 
+    def _answer_baselines(self) -> None:
+        """Have the reader answer where no memory has a part in it."""
+        options = self._parts.options
+        beside = Baselines(options.answer_baselines, self._secrets, self._parts.asked, self._parts.metrics, options.k)
+        beside.answer(self._verdict, self._case, self._stream() if options.answer_baselines else None)
+
     def _stream(self) -> Any:
         """What pytest writes to, at the beginning of a line."""
         if terminal := self._parts.config.pluginmanager.get_plugin("terminalreporter"):
@@ -212,12 +211,13 @@ class Answers:
 
     def lines(self) -> Iterator[str]:
         """What answers and verdicts took, and why there is none to some questions."""
+        lines = (*self._secrets.outcomes.values(), *self._secrets.baselines.values())
         if self._secrets.desk is not None:
-            took = reading.totals(self._secrets.outcomes.values())
+            took = reading.totals(lines)
             yield from reading.lines(self._secrets.desk.spec, took, self._secrets.desk.notes())
         if self._verdict is not None:
             known = [one for those in self._secrets.known.values() for one in those]
-            answered = [line for line in self._secrets.outcomes.values() if line.answer is not None]
+            answered = [line for line in lines if line.answer is not None]
             unjudged = Counter(line.missing["judged"] for line in answered if "judged" in line.missing)
             unjudged.update(one.reason for one in known if not one.verdicts)
             judged = sum("judge" in line.fields for line in answered)

@@ -15,6 +15,7 @@ from pytest_engram import reading, report
 from pytest_engram.memory import Method
 from pytest_engram.plugin import gates, returned, vault
 from pytest_engram.plugin.answers import Answers
+from pytest_engram.plugin.baselines import described
 from pytest_engram.plugin.parts import Parts
 from pytest_engram.plugin.recorder import Recorder
 from pytest_engram.report.wording import plain_lines
@@ -64,18 +65,19 @@ class Ending:
         suites = [suite.name for suite in self._parts.suites()]
         outcomes = list(runlog.canonical(found.values(), suites))
         self._count(outcomes)
-        facts = self._manifest(outcomes) | self._continued()
+        facts = self._manifest(outcomes) | self._continued() | self._told_of_baselines()
         known = [one for those in vault.of(config).known.values() for one in those]
         outcomes, known = self._without_texts(outcomes, known)
+        beside, _ = self._without_texts(list(runlog.canonical(vault.of(config).baselines.values(), suites)), ())
         try:
             named = self._parts.methods.named()
             decided = gates.decided(self._parts.options.floors, self._earlier, named, outcomes, facts)
             facts |= {"gates": decided} if decided else {}
-            self._results = report.write_run(recorder.folder, outcomes, facts, self._texts(outcomes), known)
+            self._results = report.write_run(recorder.folder, outcomes, facts, self._texts(outcomes), known, beside)
             recorder.unwritten = None
         except OSError as error:
             # What was measured is shown at least.
-            self._results = aggregate(outcomes, facts, known)
+            self._results = aggregate(outcomes, facts, known, beside)
             recorder.unwritten = recorder.cannot_write(error)
         except KeyboardInterrupt:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -92,6 +94,11 @@ class Ending:
             recorder.failures.append(recorder.unwritten)
         if recorder.failures and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _told_of_baselines(self) -> dict[str, Any]:
+        """What the manifest has of them, where they were asked for."""
+        names = self._parts.options.answer_baselines
+        return {"answer_baselines": described(names)} if names else {}
 
     def _without_texts(
         self, outcomes: Sequence[Outcome], known: Sequence[KnownAnswer]
@@ -124,7 +131,8 @@ class Ending:
             suites[name]["cut"] = {"entries": cut, "of": of}
         items = sum(len(chosen.seeds(method)) for method in methods)
         desk = vault.of(self._parts.config).desk
-        took = reading.totals(unquoting(line) if self._parts.withheld(line.suite) else line for line in outcomes)
+        lines = [*outcomes, *vault.of(self._parts.config).baselines.values()]
+        took = reading.totals(unquoting(line) if self._parts.withheld(line.suite) else line for line in lines)
         answered = {**desk.describe(), "totals": asdict(took)} if desk is not None else None
         return manifest.of(
             k=options.k,

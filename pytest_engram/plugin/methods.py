@@ -16,8 +16,12 @@ from pytest_engram.memory import Method
 from pytest_engram.plugin.options import SEED, Options
 
 SHIPPED = ("bm25", "count", "dense", "tide", "loom")  # modules of pytest_engram.methods
+# More of them by name, which run where one is named, or all of them as `GROUP`: no other run grows by them.
+BASELINES = {"rrf": "rrf", "recency-dense": "recency_dense", "mmr": "mmr"}
+GROUP = "baselines"
 ANCHORS = ("dense", "bm25")
 _ADAPTER = "engram-adapter-"  # what the plugins are called that a named adapter is
+_BASELINE = "engram-baseline-"
 
 
 class Methods:
@@ -42,6 +46,8 @@ class Methods:
         self._handed = handed
         for name in SHIPPED:
             plugins.register(import_module(f"pytest_engram.methods.{name}"), f"engram-{name}")
+        for name, module in BASELINES.items():
+            plugins.register(import_module(f"pytest_engram.methods.{module}"), f"{_BASELINE}{name}")
 
     def known(self) -> dict[str, Method]:
         """All methods that plugins, conftest files and recordings brought; a conftest's overrides a shipped one.
@@ -75,6 +81,11 @@ class Methods:
         named = recorded.named(found, self._found(lambda _: True), lambda name: adapter_of(name) is not None)
         return {name: (recording, recording.method(name)) for name, recording in named.items()}
 
+    def _given(self) -> list[str]:
+        """The names that were given, those of a group in its place."""
+        given = self._options.methods
+        return [one for name in given for one in (BASELINES if name == GROUP else [self._called(name)])]
+
     def _called(self, given: str) -> str:
         """The name of a method, which may have been given as the path of its recording."""
         if given not in self._options.recorded:
@@ -107,9 +118,9 @@ class Methods:
         Raises:
             pytest.UsageError: a name is no method's.
         """
-        names = [self._called(name) for name in self._options.methods] or ["all"]
-        if "all" in names:  # but the adapters, which are there only where one of them is named
-            every = self._found(lambda label: not label.startswith(_ADAPTER))
+        names = self._given() or ["all"]
+        if "all" in names:  # but the adapters, which are there only where one of them is named, and the baselines
+            every = self._found(lambda label: not label.startswith((_ADAPTER, _BASELINE)))
             names = [name for name in names if name != "all"] + sorted(every, key=_shipped_last(every))
         chosen: dict[str, Method] = {}
         for name in names:
@@ -124,7 +135,7 @@ class Methods:
     def named(self) -> list[str]:
         """The methods that the run is about."""
         if self._options.methods and "all" not in self._options.methods:
-            return list(dict.fromkeys(map(self._called, self._options.methods)))
+            return list(dict.fromkeys(self._given()))
         experiments = [m.name for m in self.selected if m.role == "experiment"]
         return experiments or [m.name for m in self.selected]
 

@@ -80,6 +80,15 @@ def add(parser: pytest.Parser) -> None:
         help="who answers from the returned entries, for SubEM (default: newest, which asks no model)",
     )
     group.addoption(
+        "--engram-answer-baselines",
+        action="append",
+        default=[],
+        metavar="all|NAME",
+        help="have the reader answer without any memory as well: no-memory (nothing), placebo (other entries, as many "
+        "tokens as the evidence), oracle (the evidence alone), full-context (the whole haystack); repeatable, "
+        "comma-separated. Each costs as many answers as a method; they are asked after all methods (default: none)",
+    )
+    group.addoption(
         "--engram-judge",
         default="none",
         metavar="none|openai:MODEL|recorded:FILE.jsonl",
@@ -177,6 +186,7 @@ class Options:
     encoder: str
     data: Path | None
     reader: str
+    answer_baselines: tuple[str, ...]
     judge: str
     judge_runs: int
     reader_settings: Mapping[str, Any]
@@ -226,6 +236,7 @@ class Options:
             encoder=option.engram_encoder or os.environ.get("ENGRAM_ENCODER") or "auto",
             data=_folder(config, option.engram_data),
             reader=option.engram_reader,
+            answer_baselines=_baselines(option.engram_answer_baselines, option.engram_reader),
             judge=option.engram_judge,
             judge_runs=option.engram_judge_runs,
             reader_settings=_settings("--engram-reader-set", option.engram_reader_set),
@@ -239,6 +250,21 @@ class Options:
             if option.engram_fail_worse_than
             else None,
         )
+
+
+def _baselines(given: list[str], reader: str) -> tuple[str, ...]:
+    """In the order in which they are asked."""
+    names = [name.strip() for value in given for name in value.split(",") if name.strip()]
+    if not names:
+        return ()
+    from pytest_engram.judging.baselines import NAMES
+
+    flag = "--engram-answer-baselines"
+    if unknown := [name for name in names if name not in (*NAMES, "all")]:
+        raise pytest.UsageError(f"{flag}: no baseline {unknown[0]!r}; known are all, {', '.join(NAMES)}")
+    if reader == "none":
+        raise pytest.UsageError(f"{flag}: there is no reader; choose one with --engram-reader")
+    return tuple(name for name in NAMES if name in names or "all" in names)
 
 
 def _from_invocation(config: pytest.Config, path: str | Path) -> Path:

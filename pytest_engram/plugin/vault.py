@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_engram.suites.base import Key
 
 Item = tuple[str, str, str, int]  # suite, item, method, seed
+Baseline = tuple[str, str, str]  # suite, question, name
 
 
 class Outcomes(dict[Item, "Outcome"]):
@@ -52,6 +53,7 @@ class Vault:
         begun: what the run is, as the next one is told that goes on with it; it describes suites.
         kept: what stands of a run that is continued, as its log has it, until the recorder takes it over.
         whole: the manifest of a run that is continued and of which nothing is left to ask.
+        baselines: what the reader answered to what no memory chose, judged.
     """
 
     keys: dict[str, Key] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Vault:
     begun: Begun | None = None
     kept: dict[Item, Outcome] = field(default_factory=dict)
     whole: Mapping[str, Any] | None = None
+    baselines: dict[Baseline, Outcome] = field(default_factory=dict)
 
 
 _VAULTS: WeakKeyDictionary[pytest.Config, Vault] = WeakKeyDictionary()

@@ -32,6 +32,7 @@ def write_run(
     manifest: Mapping[str, Any],
     texts: Mapping[str, Mapping[str, str]],
     known: Sequence[KnownAnswer] = (),
+    baselines: Sequence[Outcome] = (),
 ) -> dict[str, Any]:
     """Write the whole folder of a run: log, manifest and excerpts, and all that is computed from them.
 
@@ -40,8 +41,8 @@ def write_run(
     """
     from pytest_engram.report.aggregate import aggregate
 
-    whole = runfolder.write(folder, outcomes, manifest, texts, known)
-    results = aggregate(outcomes, whole, known)
+    whole = runfolder.write(folder, outcomes, manifest, texts, known, baselines)
+    results = aggregate(outcomes, whole, known, baselines)
     write(folder, outcomes, whole, results=results, texts=texts)
     return results
 
@@ -54,6 +55,7 @@ def write(
     results: dict[str, Any] | None = None,
     texts: Mapping[str, Mapping[str, str]] | None = None,
     known: Sequence[KnownAnswer] = (),
+    baselines: Sequence[Outcome] = (),
 ) -> list[Path]:
     """Write tables, plots and page.
 
@@ -66,6 +68,7 @@ def write(
         texts: excerpts of entries, for the page: suite, entry (`QUESTION/ENTRY` where each question has a haystack of
             its own), text.
         known: what the judge was asked about to judge it.
+        baselines: what the reader answered where no memory had a part in it.
 
     Returns:
         The paths written: `FRONTIER` where there is one, then in the order of `FILES`.
@@ -75,7 +78,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     with no_collecting():
-        results = aggregate(outcomes, manifest, known) if results is None else results
+        results = aggregate(outcomes, manifest, known, baselines) if results is None else results
         for name, content in _contents(results, outcomes, texts).items():
             if only is None or name in only or Path(name).suffix.lstrip(".") in only:
                 path = folder / name

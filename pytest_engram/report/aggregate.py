@@ -79,6 +79,10 @@ Floats are exact; what is not a finite number is None.
     {suite, metric, k, answer, value}: what k random entries get on average, exactly, for each metric of which that is
     known (`answer` None); and for metrics of an answer, what a reader gets that gives this `answer` to every question
     (`k` None), where a benchmark has such an answer.
+`answer_baselines`
+    Where the run asked for them, one a baseline of answers, suite, metric of an answer and part: as in `rows`, with
+    `baseline` ("no-memory", "placebo", "oracle", "full-context") in place of the method, `apart` (what sets it apart
+    from a method) and `tokens`, the mean that the reader was given. No method, and in no comparison.
 `strategies`
     {suite, strategy, metric, value}: what somebody gets who reads no text and always takes the older of two statements,
     the newer, or the one that places speak for ("always older", "always newer", "by position"); counted, exactly.
@@ -146,6 +150,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_engram.report import baselines as answers
 from pytest_engram.report import costs as costing
 from pytest_engram.report import flips, pairs, verdicts
 from pytest_engram.report.captions import caption
@@ -170,8 +175,15 @@ EXPERIMENT = (
 )
 
 
-def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: Iterable[KnownAnswer] = ()) -> Row:
-    """The results of a run, whose judge was asked about `known`: see the module's text.
+def aggregate(
+    outcomes: Iterable[Outcome],
+    manifest: Mapping[str, Any],
+    known: Iterable[KnownAnswer] = (),
+    baselines: Iterable[Outcome] = (),
+) -> Row:
+    """The results of a run, whose judge was asked about `known` and whose reader answered `baselines` as well.
+
+    See the module's text.
 
     The same for the same log and manifest, whatever the order of the log's lines.
     """
@@ -218,6 +230,7 @@ def aggregate(outcomes: Iterable[Outcome], manifest: Mapping[str, Any], known: I
         "floors": _floors(log),
         "strategies": _strategies(log),
         "ceilings": _ceilings(log),
+        "answer_baselines": answers.rows(baselines, manifest, known, _row),
         "paired": compared,
         "power": pairs.power(compared),
         "families": flips.families(log, rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pytest_engram.report import bounds, captions, frontier_table
+from pytest_engram.report import baselines, bounds, captions, frontier_table
 from pytest_engram.report.blocks import Block, Grid, Heading, Items, Plot, Text, drop_empty
 from pytest_engram.report.gated import gates
 from pytest_engram.report.judged import NOT_JUDGED
@@ -169,6 +169,7 @@ def _suite(results: Row, suite: Row) -> Iterator[Block]:
         grid.below.append(f"Left out by the official rules: {left}.")
     grid.below += key_errors(results, suite)
     yield grid
+    yield from baselines.grids(results, suite["suite"])
     yield from categories(results, suite)
     yield from states(results, suite["suite"])
     yield from judges(results, suite["suite"])

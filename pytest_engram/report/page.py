@@ -11,7 +11,17 @@ import jinja2
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from pytest_engram.report import bounds, captions, document, embedded, frontier_table, gated, questions, wording
+from pytest_engram.report import (
+    baselines,
+    bounds,
+    captions,
+    document,
+    embedded,
+    frontier_table,
+    gated,
+    questions,
+    wording,
+)
 from pytest_engram.report.log import whole
 from pytest_engram.report.pairs import significant
 from pytest_engram.report.verdicts import grouped
@@ -85,6 +95,7 @@ def render(
         clustered=document.clustered(results),
         gates=list(gated.gates(results)),
         floors={suite["suite"]: list(bounds.floors(results, suite["suite"])) for suite in results["suites"]},
+        answers={suite["suite"]: list(baselines.grids(results, suite["suite"])) for suite in results["suites"]},
         categories={suite["suite"]: list(document.categories(results, suite)) for suite in results["suites"]},
         states={suite["suite"]: list(document.states(results, suite["suite"])) for suite in results["suites"]},
         judges={suite["suite"]: list(document.judges(results, suite["suite"])) for suite in results["suites"]},

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from pytest_engram.report import captions, frontier_table
+from pytest_engram.report import baselines, captions, frontier_table
 from pytest_engram.report.blocks import Grid, drop_empty
 from pytest_engram.report.document import categories, clustered, judges, shown_costs, telling_nothing
 from pytest_engram.report.gated import gates
@@ -59,7 +59,9 @@ def render(results: Row, width: int, colour: bool) -> str:
     page.not_run(nothing)
     for line in [*clustered(results), *_disputed(results)]:
         page.text(line, "dim")
-    for grid in (*gates(results), *frontier_table.summaries(results), *_categories(results), *_judges(results)):
+    answers = [grid for suite in results["suites"] for grid in baselines.grids(results, suite["suite"])]
+    summaries = frontier_table.summaries(results)
+    for grid in (*gates(results), *summaries, *answers, *_categories(results), *_judges(results)):
         page.heading(grid.title)
         page.table(grid, keep=1)
         page.reasons(grid)

@@ -25,7 +25,7 @@ _START = re.compile(r"^(?=[#>+=-])|(?<=^\d)(?=[.)])")
 _HTML = re.compile(r"<(?=[\w/!?])|&(?=[\w#])")
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")  # how a cell begins that spreadsheets would run
 _AFTER_ROW = re.compile(r"(\\\\\n )(?=[\[*])")  # LaTeX would read it as an argument of the line's end
-_LATEX_TYPE = {"−": "$-$", "–": "--"}
+_LATEX_TYPE = {"−": "$-$", "–": "--", "≠": "$\\neq$"}
 _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*"}
 
 _TIDY = ("table", "suite", "family", "method", "label", "baseline", "metric", "case", "seed", "web", "backers")
@@ -56,6 +56,7 @@ _NUMBERS = {  # table: what of each of its rows is a number
         "resisted_n",
     ),
     "floors": ("value",),
+    "answer_baselines": ("value", "low", "high", "n", "tokens"),
     "strategies": ("value",),
     "ceilings": ("value", "low", "high", "n"),
     "paired": ("difference", "low", "high", "p", "p_holm", "better", "worse", "smallest_difference", "first_step", "n"),

@@ -42,6 +42,7 @@ class Merged:
         doubled: items that several parts have, with the same outcome.
         mended: items that one part could not measure and another one did.
         known: what the judge was asked about to judge it.
+        baselines: what the reader answered where no memory had a part in it.
     """
 
     outcomes: list[Outcome]
@@ -51,6 +52,7 @@ class Merged:
     doubled: list[str]
     mended: list[str]
     known: list[KnownAnswer]
+    baselines: list[Outcome]
 
 
 def merge(parts: Sequence[Run]) -> Merged:
@@ -98,6 +100,7 @@ def merge(parts: Sequence[Run]) -> Merged:
         "duration_s": round(sum(part.manifest.get("duration_s") or 0.0 for part in parts), 3),
         "encoder": next((part.manifest["encoder"] for part in parts if part.manifest.get("encoder")), None),
         "suites": suites,
+        **({"answer_baselines": told} if (told := _told_of_baselines(parts)) else {}),
         "planned": planned,
         "ran": len(outcomes),
         "complete": len(outcomes) == planned,
@@ -109,7 +112,23 @@ def merge(parts: Sequence[Run]) -> Merged:
             texts.setdefault(suite, {}).update(excerpts)
     missing = _missing(by_key.keys(), manifest, outcomes)
     known = runknown.merged([part.known for part in parts])
-    return Merged(outcomes, manifest, texts, missing, doubled, list(dict.fromkeys(mended)), known)
+    baselines = _baselines(parts, suites)
+    return Merged(outcomes, manifest, texts, missing, doubled, list(dict.fromkeys(mended)), known, baselines)
+
+
+def _baselines(parts: Sequence[Run], suites: Mapping[str, Any]) -> list[Outcome]:
+    """Of each question once; one with an answer stands for one without."""
+    found: dict[tuple[str, str, str], Outcome] = {}
+    for line in (line for part in parts for line in part.baselines):
+        place = line.suite, line.question_id, line.method
+        if place not in found or (found[place].answer is None and line.answer is not None):
+            found[place] = line
+    return list(runlog.canonical(found.values(), suites))
+
+
+def _told_of_baselines(parts: Sequence[Run]) -> dict[str, Any]:
+    """Those of every part, as the manifest has them; where one lacks some, their figures are partial."""
+    return {name: told for part in parts for name, told in (part.manifest.get("answer_baselines") or {}).items()}
 
 
 def _asked(parts: Sequence[Run]) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from pytest_engram.runs.folder import Run
 # Tables for programs, as large as the log is long. What people open stays, and so does what shows whether a later
 # version still writes the same.
 WRITTEN_AGAIN = ("results.json", "results.csv", "results.tex")
-_HASHES = {runfolder.LOG: "log_sha256", runfolder.TEXTS: "texts_sha256", runfolder.KNOWN: "known_sha256"}
+_HASHES = {
+    runfolder.LOG: "log_sha256",
+    runfolder.TEXTS: "texts_sha256",
+    runfolder.KNOWN: "known_sha256",
+    runfolder.BASELINES: "baselines_sha256",
+}
 
 
 class Refused(Exception):
@@ -68,7 +73,9 @@ def _check(run: Run, tables: Collection[str]) -> None:
     if not tables:
         return
     with TemporaryDirectory() as made:
-        for path in report.write(Path(made), run.outcomes, run.manifest, only=tables, known=run.known):
+        for path in report.write(
+            Path(made), run.outcomes, run.manifest, only=tables, known=run.known, baselines=run.baselines
+        ):
             if path.read_bytes() != (run.folder / path.name).read_bytes():
                 cure = f"`engram report {run.folder}` writes it as this version does"
                 raise Refused(f"{run.folder / path.name} is not what the log gives, so that it would be lost; {cure}")

@@ -18,7 +18,7 @@ from pytest_engram.basics.registry import Registry
 from pytest_engram.judging import METRICS, known, named
 from pytest_engram.judging.judge import asked, judge
 from pytest_engram.judging.scoring import BeyondTheLog
-from pytest_engram.review import here, lexical
+from pytest_engram.review import baselines, here, lexical
 from pytest_engram.review.described import describe
 from pytest_engram.runs import folder as runfolder
 from pytest_engram.runs.folder import Run
@@ -63,11 +63,12 @@ def verify(run: Run, cases: Sequence[Path] = (), data: Path | None = None) -> It
 
 def _sources(run: Run) -> Iterator[Finding]:
     """The log and the excerpts have the hashes that the manifest holds."""
-    hashed = ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256"), (runfolder.KNOWN, "known_sha256"))
-    for name, key in hashed:
+    hashed = ((runfolder.LOG, "log_sha256"), (runfolder.TEXTS, "texts_sha256"))
+    asked_for = ((runfolder.KNOWN, "known_sha256"), (runfolder.BASELINES, "baselines_sha256"))
+    for name, key in (*hashed, *asked_for):
         path, told = runfolder.find(run.folder, name), run.manifest.get(key)
-        if name == runfolder.KNOWN and told is None and path is None:
-            continue  # there was no judge
+        if (name, key) in asked_for and told is None and path is None:
+            continue  # there was no judge, or nobody asked for baselines
         if told is None:
             yield Finding("unchecked", name, f"the manifest has no {key}")
         elif path is None:
@@ -110,7 +111,9 @@ def _tables(run: Run) -> Iterator[Finding]:
     from pytest_engram.report.embedded import opened
 
     with TemporaryDirectory() as made:
-        for path in report.write(Path(made), run.outcomes, run.manifest, texts=run.texts, known=run.known):
+        for path in report.write(
+            Path(made), run.outcomes, run.manifest, texts=run.texts, known=run.known, baselines=run.baselines
+        ):
             stands = run.folder / path.name
             if not stands.is_file():
                 yield Finding("unchecked", path.name, "not in the folder; `engram report` writes it")
@@ -185,6 +188,10 @@ def _suite(run: Run, name: str, told: dict[str, Any], path: Path | None, data: P
         yield Finding("differs", what, f"registered then; here it is {described.get('registered')}")
     if not suite.not_run:
         yield from _known(run, name, suite, key)
+        problems, lines = baselines.differing(run.baselines, suite, key)
+        if lines:
+            agreed = f"{lines} answers, by what they were given and how they score"
+            yield from _told(f"baselines of {name}", problems, agreed)
     outcomes = [outcome for outcome in run.outcomes if outcome.suite == name and outcome.status == "ok"]
     if suite.not_run and outcomes:
         yield Finding("unchecked", f"scores of {name}", f"the data is not here: {suite.not_run}")

@@ -26,9 +26,10 @@ LOG = "items.jsonl"
 MANIFEST = "manifest.json"
 TEXTS = "texts.json"
 KNOWN = "known_answers.jsonl"  # only where there was a judge
-PACKED = (LOG, TEXTS, KNOWN)  # may stand compressed
+BASELINES = "baselines.jsonl"  # only where answers were asked for that no memory has a part in
+PACKED = (LOG, TEXTS, KNOWN, BASELINES)  # may stand compressed
 LOCK = ".lock"  # of whoever writes there just now
-SOURCES = (LOG, MANIFEST, TEXTS, KNOWN, *(name + packed.ENDING for name in PACKED))
+SOURCES = (LOG, MANIFEST, TEXTS, KNOWN, BASELINES, *(name + packed.ENDING for name in PACKED))
 
 
 class RunError(Exception):
@@ -45,6 +46,7 @@ class Run:
         manifest: of `manifest.json`; of a killed run, which has none, what the log tells.
         texts: of `texts.json`: excerpts of entries, for the page.
         known: of `known_answers.jsonl`: what the judge was asked about to judge it.
+        baselines: of `baselines.jsonl`: what the reader answered where no memory had a part in it.
     """
 
     folder: Path
@@ -52,6 +54,7 @@ class Run:
     manifest: dict[str, Any]
     texts: dict[str, dict[str, str]]
     known: list[KnownAnswer] = field(default_factory=list)
+    baselines: list[Outcome] = field(default_factory=list)
 
 
 def read(place: Path, *, killed: bool = False) -> Run:
@@ -83,7 +86,9 @@ def read(place: Path, *, killed: bool = False) -> Run:
         raise RunError(f"{folder / MANIFEST} is missing: the run was killed, or only a part of it was copied")
     excerpts, known = find(folder, TEXTS), find(folder, KNOWN)
     texts = _read(excerpts, runschema.check_texts) if excerpts else {}
-    return Run(folder, outcomes, manifest, texts, _read_known(known) if known else [])
+    baselines = find(folder, BASELINES)
+    answered = runlog.read(baselines) if baselines else []
+    return Run(folder, outcomes, manifest, texts, _read_known(known) if known else [], answered)
 
 
 @contextmanager
@@ -185,6 +190,7 @@ def write(
     manifest: Mapping[str, Any],
     texts: Mapping[str, Mapping[str, str]],
     known: Sequence[KnownAnswer] = (),
+    baselines: Sequence[Outcome] = (),
 ) -> dict[str, Any]:
     """Write what the run is.
 
@@ -199,6 +205,10 @@ def write(
         whole["known_sha256"] = _replace(folder / KNOWN, [runknown.write(known)])
     else:
         (folder / KNOWN).unlink(missing_ok=True)
+    if baselines:
+        whole["baselines_sha256"] = _replace(folder / BASELINES, (outcome.to_line() + "\n" for outcome in baselines))
+    else:
+        (folder / BASELINES).unlink(missing_ok=True)
     _replace(folder / MANIFEST, [json.dumps(whole, indent=1, ensure_ascii=False), "\n"])
     for name in PACKED:  # of a run that was packed here before
         (folder / (name + packed.ENDING)).unlink(missing_ok=True)

@@ -7,11 +7,13 @@ from pathlib import Path
 # By the name that a suite file gives, the module that is imported when it is first needed.
 SOURCES = {
     "backed_fc": "pytest_engram.suites.backed.source",
+    "beir": "pytest_engram.suites.own.beir",
     "demo_fc": "pytest_engram.suites.demo_fc",
     "demo_sessions": "pytest_engram.suites.demo_sessions",
     "factconsolidation": "pytest_engram.suites.factconsolidation",
     "locomo": "pytest_engram.suites.locomo.source",
     "longmemeval": "pytest_engram.suites.longmemeval.source",
+    "own": "pytest_engram.suites.own.source",
 }
 
 

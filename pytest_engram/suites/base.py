@@ -204,7 +204,11 @@ class Gold:
         hops: the facts that the question needs, in the order in which one leads to the next; the last one's value is
             the answer. Empty where they are not known.
         left_out: why the question is left out of the means of a metric, by the metric's name without depth.
-        chance: ids of `relevant` whose text holds an answer by chance, and where: `SERIAL`, or `PART`.
+        grades: by id, how relevant an entry is, where that is told in grades: above 0, whole numbers. What no entry of
+            the haystack is may be among them.
+        holding: ids of the entries that hold an accepted answer, where those are others than `relevant`; None: they are
+            `relevant`, as far as anybody looked.
+        chance: ids of `answering` whose text holds an answer by chance, and where: `SERIAL`, or `PART`.
         detail: what only the judge of this kind of suite understands.
     """
 
@@ -221,8 +225,15 @@ class Gold:
     superseded: tuple[str, ...] = ()
     hops: tuple[Hop, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    grades: Mapping[str, int] = field(default_factory=dict)
+    holding: Collection[str] | None = None
     chance: Mapping[str, str] = field(default_factory=dict)
     detail: Any = None
+
+    @property
+    def answering(self) -> Collection[str]:
+        """The ids that `answer@N` looks for."""
+        return self.relevant if self.holding is None else self.holding
 
 
 class Key:

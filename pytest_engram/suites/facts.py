@@ -46,7 +46,7 @@ class FactSpec(BaseModel):
     name: str = Field(pattern=NAME)
     metrics: list[str] = Field(min_length=1)
     source: str
-    questions: list[PilotQuestion]
+    questions: Literal["all"] | list[PilotQuestion]
 
     @field_validator("metrics")
     @classmethod
@@ -62,9 +62,9 @@ class FactSpec(BaseModel):
 
     @field_validator("questions")
     @classmethod
-    def _ids_once(cls, questions: list[PilotQuestion]) -> list[PilotQuestion]:
+    def _ids_once(cls, questions: Literal["all"] | list[PilotQuestion]) -> Literal["all"] | list[PilotQuestion]:
         seen: set[str] = set()
-        for question in questions:
+        for question in questions if questions != "all" else ():
             if question.id in seen:
                 raise ValueError(f"the question {question.id!r} stands twice; delete one")
             seen.add(question.id)
@@ -164,25 +164,26 @@ def load(
         answers_sha256: of the official answers.
     """
     facts = parse_facts(row.context)
-    key = FactKey(spec, path, row, facts, trace, (context_sha256, answers_sha256))
+    wanted = [Committed(id=q.id) for q in row.questions] if spec.questions == "all" else spec.questions
+    key = FactKey(spec, path, row, facts, wanted, trace, (context_sha256, answers_sha256))
     haystack = f"facts-{digest(row.context)[:16]}"
-    questions = [_question(committed, haystack, key) for committed in spec.questions]
+    questions = [_question(committed, haystack, key) for committed in wanted]
     return Loaded(Suite(spec.name, path, questions, Lists({haystack: facts}), source=spec.source), key)
 
 
 def missing(spec: FactSpec, path: Path, reason: str) -> Loaded:
-    """The committed questions alone, where their data can't be had."""
-    names = [_name(committed) for committed in spec.questions]
-    ids = [committed.id for committed in spec.questions]
+    """The committed questions alone, where their data can't be had; one that stands for all, where all are asked."""
+    wanted = [Committed(id="all")] if spec.questions == "all" else spec.questions
+    names, ids = [_name(committed) for committed in wanted], [committed.id for committed in wanted]
     return absent(spec, path, ids, reason, names=names, about={"source": spec.source, "licence": LICENCE})
 
 
-def _name(committed: PilotQuestion) -> str:
+def _name(committed: Committed) -> str:
     number = _NUMBER.search(committed.id)
     return f"q{int(number[1]):03d}" if number else committed.id
 
 
-def _question(committed: PilotQuestion, haystack: str, key: FactKey) -> Question:
+def _question(committed: Committed, haystack: str, key: FactKey) -> Question:
     name = _name(committed)
     if reason := key.unavailable.get(committed.id):
         return Question(committed.id, name, query="", haystack=haystack, not_run=reason)
@@ -200,6 +201,7 @@ class FactKey(Key):
         path: Path,
         row: FactRow,
         facts: Sequence[Entry],
+        wanted: Sequence[Committed],
         trace: Trace,
         official: tuple[str | None, str | None],
     ) -> None:
@@ -207,14 +209,14 @@ class FactKey(Key):
         self._found: dict[str, Gold] = {}
         self.held = {question.id: question for question in row.questions}
         self.unavailable: dict[str, str] = {}
-        self._committed = [committed.id for committed in spec.questions]
+        self._committed = [committed.id for committed in wanted]
         self._source = spec.source
         self._row = row
         self._facts = facts
         self._trace = trace
         self._official = official
         self._normalised: dict[str, str] = {}
-        for committed in spec.questions:
+        for committed in wanted:
             held = self.held.get(committed.id)
             if problem := committed.problem(None if held is None else held.text):
                 self.unavailable[committed.id] = f"{row.origin} {problem}. Cure: fetch the official data again"

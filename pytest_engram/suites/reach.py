@@ -8,6 +8,7 @@ from pathlib import Path
 from pytest_engram.basics.cache import cache_dir
 from pytest_engram.suites import downloads, shipped_cases
 from pytest_engram.suites.locations import fetched
+from pytest_engram.suites.own import places
 
 # Folders of the cache that hold gold, or questions that were not asked yet; the others hold vectors, indexes and pages.
 CACHED = ("asked", "suites", "longmemeval", "demo_sessions", "completions")
@@ -36,7 +37,10 @@ def answers(data: Path | None, suites: Iterable[Path], report: Path, here: Path)
             found[data / name] = f"{name} of --engram-data"
     elif data is not None:
         found[data] = "--engram-data"
-    return found | {path: f"the suite file {path.name}" for path in suites}
+    for path in suites:
+        found |= {file: f"{file.name} of {path.name}" for file in places.answers(path, data)}
+        found[path] = f"the suite file {path.name}"
+    return found
 
 
 def own() -> list[Path]:

@@ -1,8 +1,8 @@
-"""The JSON Schema of suite files, so that editors complete and check them.
+"""The JSON Schemas of suite files and of lines of own data, so that editors complete and check them.
 
     python -m pytest_engram.suites.schema
 
-writes `engram.schema.json` into the package; a suite file names it in its first line.
+writes `engram.schema.json`, which a suite file names in its first line, and `own-data.schema.json` into the package.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 PATH = Path(__file__).parents[1] / "engram.schema.json"
+LINES = PATH.with_name("own-data.schema.json")
 
 
 def schema() -> dict[str, Any]:
@@ -66,10 +67,25 @@ def _define(name: str, model: type[BaseModel], definitions: dict[str, Any]) -> d
     return {"$ref": f"#/$defs/{name}"}
 
 
-def text() -> str:
-    """The schema as it is shipped."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+def lines() -> dict[str, Any]:
+    """One schema for the lines of own data: `$defs` has the entry and the question, and a line is one of them."""
+    from pytest_engram.suites.own.lines import EntryLine, QuestionLine
+
+    definitions: dict[str, Any] = {}
+    parts = [_define(name, model, definitions) for name, model in (("entry", EntryLine), ("question", QuestionLine))]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of own data of pytest-engram",
+        "oneOf": parts,
+        "$defs": definitions,
+    }
+
+
+def text(content: dict[str, Any] | None = None) -> str:
+    """A schema as it is shipped; default: that of suite files."""
+    return json.dumps(schema() if content is None else content, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    PATH.write_text(text(), encoding="utf-8", newline="\n")
+    for path, content in ((PATH, schema()), (LINES, lines())):
+        path.write_text(text(content), encoding="utf-8", newline="\n")

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from pytest_engram.cli.commands import main
 
-COMMANDS = ("compare", "doctor", "fetch", "init", "merge", "pack", "register", "report", "verify")
+COMMANDS = ("compare", "doctor", "export", "fetch", "init", "merge", "pack", "register", "report", "verify")
 
 
 def engram(*arguments: str | Path) -> Result:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the end-to-end tests need: a browser, the weights of a small model, the server that serves it, and the packages of
-# the adapters.
+# What the end-to-end tests need: a browser, a TeX, the weights of a small model, the server that serves it, and the
+# packages of the adapters.
 # Safe to run again: what is there is left alone. Environment: PYTHON, the interpreter to install for.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,12 @@ as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi; }
 if ! command -v chromium >/dev/null; then
     as_root apt-get update -qq
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+fi
+
+# A TeX with booktabs, for the LaTeX tables: 15 packages, 151 MB.
+if ! command -v pdflatex >/dev/null; then
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends texlive-latex-recommended
 fi
 
 # llama.cpp is compiled here, where no wheel is: some minutes, on at most two cores so that small machines don't choke.

@@ -328,6 +328,51 @@ questions:
         assert suite(folder(tmp_path, row()), questions=[]).questions == []
 
 
+class TestAllQuestions:
+    """`questions: all`: whatever the row has."""
+
+    FULL = CASES.parent / "full"
+
+    def test_they_are_those_of_the_row(self, tmp_path: Path) -> None:
+        one = suite(folder(tmp_path, row()), questions="all")
+        assert [(q.id, q.name, q.query) for q in one.questions] == [
+            (f"{ROW}_no0", "q000", "Where does Kai live?"),
+            (f"{ROW}_no1", "q001", "Where does Ana live?"),
+        ]
+        assert one.gold(one.questions[0]).answers == ("Rome", "Roma")
+        assert one.key.questions() == [f"{ROW}_no0", f"{ROW}_no1"]
+
+    def test_the_pilot_set_is_all_of_its_row(self, shared_data: Path) -> None:
+        chosen = committed("fc_mh_6k", shared_data)
+        changes = {"name": "fc_mh_6k", "rows": "factconsolidation_mh_6k", "questions": "all"}
+        whole = suite(shared_data, **changes, metrics=list(chosen.key.metrics))
+        assert whole.questions == chosen.questions
+        assert all(whole.gold(q) == chosen.gold(q) for q in whole.questions)
+
+    def test_without_data_one_stands_for_all(self) -> None:
+        found = factconsolidation.missing(spec(questions="all"), Path("mine.yaml"), "no data")
+        assert [(q.id, q.name) for q in found.suite.questions] == [("all", "all")]
+        assert found.suite.not_run == "no data"
+
+    def test_every_size_and_hop_is_shipped(self) -> None:
+        names = {files.read(path)[0].get("rows") for folder in (CASES, self.FULL) for path in folder.glob("fc_*.yaml")}
+        sizes = ("6k", "32k", "64k", "262k")
+        assert names == {f"factconsolidation_{hops}_{size}" for hops in ("sh", "mh") for size in sizes}
+
+    def test_a_row_of_the_sizes_between_may_be_learnt_from_unless_it_is_asked(self, tmp_path: Path) -> None:
+        from pytest_engram.asking import training
+
+        path = self.FULL / "fc_mh_32k.yaml"
+        raw, lines = files.read(path)
+        made = files.validate(factconsolidation.Spec, raw, path, lines)
+        data = folder(tmp_path, row(made.rows))
+        learnt = factconsolidation.training(made.rows, data)
+        check_training("mine", learnt, training.scored([CASES, self.FULL], []))
+        asked = factconsolidation.load(made, path, data).suite
+        with pytest.raises(Violation, match="2 of its 2 training questions are scored"):
+            check_training("mine", learnt, training.scored([CASES, self.FULL], [asked]))
+
+
 class TestTraining:
     """Rule 2 of the design names this case: the 32K row shares ten questions with the 6K pilot set."""
 
