@@ -26,7 +26,9 @@ def main() -> None:
     """Run it, print a line a process."""
     with TemporaryDirectory() as name:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "benchmarks.memory", f"--engram-report={name}/report"]
-        done = subprocess.run([*command, *(sys.argv[1:] or DEFAULT)], cwd=ROOT, env={**os.environ, PEAKS: name})
+        done = subprocess.run(
+            [*command, *(sys.argv[1:] or DEFAULT)], cwd=name, env={**os.environ, PEAKS: name, "PYTHONPATH": str(ROOT)}
+        )
         for place in sorted(Path(name).glob("*.peak")):
             print(f"{place.stem}: {place.read_text()}")
     sys.exit(done.returncode)

@@ -21,7 +21,7 @@ def begin(config: pytest.Config) -> None:
     """See to what the terminal reporter keeps, where there is one."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if (kept := getattr(terminal, "stats", None)) is not None:
-        config.pluginmanager.register(Counter(kept), "engram-counter")
+        config.pluginmanager.register(Counter(kept, phases=config.option.durations is not None), "engram-counter")
 
 
 def forget(config: pytest.Config) -> None:
@@ -65,10 +65,13 @@ class Counter:
 
     Args:
         kept: the reports that the terminal reporter keeps, by what they count as.
+        phases: whether somebody wants to know how long setups and teardowns took. Else one stands for all of a kind.
     """
 
-    def __init__(self, kept: dict[str, list[Any]]) -> None:
+    def __init__(self, kept: dict[str, list[Any]], *, phases: bool) -> None:
         self._kept = kept
+        self._phases = phases
+        self._of_all: dict[str, Counted] = {}
         self._begun: dict[str, Callable[[], None]] = {}  # what to do about a setup's report: whose it is comes later
         self._whose: dict[str, dict[str, Any]] = {}  # what names an item, until it is torn down
         self._shown: set[str] = set()  # items of which something is shown, and so what was captured at their end
@@ -100,10 +103,13 @@ class Counter:
                 return reports, len(reports) - 1
         return [], 0
 
-    @staticmethod
-    def _replace(report: pytest.TestReport, whose: dict[str, Any], reports: list[Any], at: int) -> None:
-        if len(reports) > at and reports[at] is report:  # nobody took it out
+    def _replace(self, report: pytest.TestReport, whose: dict[str, Any], reports: list[Any], at: int) -> None:
+        if len(reports) <= at or reports[at] is not report:  # somebody took it out
+            return
+        if self._phases or report.when not in ("setup", "teardown"):
             reports[at] = Counted(report, whose)
+        else:
+            reports[at] = self._of_all.setdefault(report.when, Counted(report, whose))
 
 
 def _named(report: pytest.TestReport) -> dict[str, Any]:

@@ -308,6 +308,7 @@ class EngramSession:
             shown.begin(self.config)
             counted.begin(self.config)
         if self._distributed:
+            self.memories.let_go()  # what was indexed is kept for the workers, who ask
             self._check_folder_s_name()
             self.handover = self._hand_over()
             self._give_workers_one_thread_each()
