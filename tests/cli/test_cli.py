@@ -85,7 +85,7 @@ def test_what_can_t_be_done_is_exit_code_2_and_no_traceback(
 def test_report_writes_every_file_again_byte_for_byte(tmp_path: Path) -> None:
     folder = runs.run(tmp_path)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for name in before.keys() - {"items.jsonl", "manifest.json", "texts.json"}:
+    for name in before.keys() - {"items.jsonl", "manifest.json", "texts.json", "run.json"}:
         (folder / name).unlink()
     assert engram("report", folder / "items.jsonl").exit_code == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -96,7 +96,7 @@ def test_report_elsewhere_makes_a_whole_folder_and_changes_nothing_in_the_run(tm
     times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert engram("report", folder, "-o", tmp_path / "again").exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times
-    assert engram("verify", tmp_path / "again", "--quiet").output == "13 agree\n"
+    assert engram("verify", tmp_path / "again", "--quiet").output == "14 agree\n"
 
 
 def test_a_killed_run_has_a_report_too(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_a_killed_run_has_a_report_too(tmp_path: Path) -> None:
 def test_verify_is_0_where_all_agrees_and_1_where_something_does_not(tmp_path: Path) -> None:
     folder = runs.run(tmp_path)
     result = engram("verify", folder)
-    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "13 agree")
+    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "14 agree")
     runs.edit(folder / "results.md", "0.", "1.")
     result = engram("verify", folder, "--quiet")
     assert result.exit_code == 1
     assert result.output.startswith("differs    results.md: from line ")
-    assert result.output.splitlines()[-1] == "12 agree, 1 do not agree"
+    assert result.output.splitlines()[-1] == "13 agree, 1 do not agree"
 
 
 # compare

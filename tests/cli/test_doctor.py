@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def test_what_can_be_fetched_is_told_with_its_command(tmp_path: Path) -> None:
     assert told["locomo-audit"] == ("note", "not here: locomo/audit/errors.json", "engram fetch locomo-audit")
     assert told["locomo-prompts"] == (
         "note",
-        "the official prompt is not here (locomo/task_eval/gpt_utils.py in the fetched data holds no official text)",
+        "the official prompt is not here (no locomo/answer_prompts.json in --engram-data or fetched)",
         "engram fetch locomo-prompts",
     )
     assert {check.section for check in found.values()} == {"fetch"}
@@ -119,10 +120,17 @@ def test_what_the_cache_holds_is_measured(tmp_path: Path) -> None:
 
 def test_a_hub_that_hangs_costs_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "HUB_SECONDS", 1.1)
-    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: time.sleep(30))
+    ended = threading.Event()
+
+    def hangs(*_: object, **__: object) -> None:
+        ended.wait(30)
+        raise OSError("nobody waits any more")
+
+    monkeypatch.setattr("urllib.request.urlopen", hangs)
     started = time.monotonic()
     (found,) = doctor._reachable()
     assert time.monotonic() - started < 5
+    ended.set()
     assert found.detail.startswith("no: no answer within 1.1 s")
 
 

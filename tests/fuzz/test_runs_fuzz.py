@@ -227,8 +227,9 @@ def test_a_run_that_was_packed_is_the_same(
     before = runfolder.read(place)
     assert before.outcomes == outcomes
     assert before.texts == texts
-    told = {name: runfolder.sha256_of(place / name) for name in runfolder.PACKED}
-    for name in runfolder.PACKED:
+    there = [name for name in runfolder.PACKED if (place / name).exists()]
+    told = {name: runfolder.sha256_of(place / name) for name in there}
+    for name in there:
         packed.pack(place / name)
     assert runfolder.read(place) == before
-    assert {name: runfolder.sha256_of(place / (name + packed.ENDING)) for name in runfolder.PACKED} == told
+    assert {name: runfolder.sha256_of(place / (name + packed.ENDING)) for name in there} == told

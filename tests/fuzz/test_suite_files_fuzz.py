@@ -66,6 +66,15 @@ PILOTS = [
     PILOT
     | {"source": "backed_fc", "kind": "named", "rows": "r", "metrics": ["correct"], "drawn": "by lot"}
     | {"questions": [{"id": "1-2", "text": SHA[:16], "backed": "newer", "speakers": "many"}]},
+    PILOT
+    | {
+        "source": "own",
+        "entries": "entries.jsonl",
+        "questions": "questions.jsonl",
+        "metrics": ["recall@2", "answer@2"],
+    },
+    {name: value for name, value in PILOT.items() if name != "questions"}
+    | {"source": "beir", "folder": "beir", "split": "test", "metrics": ["ndcg@10"]},
 ]
 SUITES: list[dict[str, Any]] = [MICRO, HUB, *OTHERS, *PILOTS]
 
@@ -80,7 +89,18 @@ PARTS = MARKS.encode().decode("unicode_escape").split("|")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("suites") / "own.yaml"
+    folder = tmp_path_factory.mktemp("suites")
+    (folder / "beir" / "qrels").mkdir(parents=True)
+    files = {
+        "entries.jsonl": '{"id": "m1", "text": "Our office is in Bern."}\n',
+        "questions.jsonl": '{"id": "q1", "query": "Where is the office?", "gold": ["m1"], "answers": ["Bern"]}\n',
+        "beir/corpus.jsonl": '{"_id": "m1", "title": "", "text": "Our office is in Bern."}\n',
+        "beir/queries.jsonl": '{"_id": "q1", "text": "Where is the office?"}\n',
+        "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\tm1\t1\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder / "own.yaml"
 
 
 def read(path: Path, content: bytes) -> None:

@@ -180,9 +180,9 @@ def test_a_long_suite_is_run_where_it_is_asked_for(project: pytest.Pytester, ask
     run = project.runpytest("--engram-method=bm25", asked, "--co", "-q")
     collected = [line for line in run.outlines if "::" in line]
     where = {line.split("::")[0].rpartition("/")[2] for line in collected}
-    assert where == (
-        {"locomo.yaml", "backed_fc_full.yaml"} if asked.endswith("full") and "/" in asked else {"locomo.yaml"}
-    )
+    rows = {f"fc_{hops}_{size}k.yaml" for hops in ("sh", "mh") for size in (32, 64)}
+    whole = asked.endswith("full") and "/" in asked
+    assert where == ({"locomo.yaml", "backed_fc_full.yaml", *rows} if whole else {"locomo.yaml"})
     assert all("::all[" in line for line in collected if "locomo.yaml" in line)
 
 

@@ -64,13 +64,13 @@ def test_every_command_says_of_a_packed_run_what_it_says_of_the_plain_one(tmp_pa
     shown = engram("verify", folder).output
     assert "agrees     items.jsonl.gz: sha256 as in the manifest\n" in shown
     assert "agrees     texts.json.gz: sha256 as in the manifest\n" in shown
-    assert shown.splitlines()[-1] == "10 agree, 3 could not be checked"  # of the 13 of a plain one
+    assert shown.splitlines()[-1] == "11 agree, 3 could not be checked"  # of the 14 of a plain one
     assert engram("verify", log).output == shown
     assert engram("compare", plain, log, "-f", "json").exit_code == 0
     assert json.loads(engram("compare", plain, folder, "-f", "json").output)["rows"][0]["difference"] == 0
     assert engram("report", folder, "-o", tmp_path / "tables").exit_code == 0
     assert (tmp_path / "tables" / "items.jsonl.gz").read_bytes() == log.read_bytes()
-    assert engram("verify", tmp_path / "tables", "-q").output == "13 agree\n"
+    assert engram("verify", tmp_path / "tables", "-q").output == "14 agree\n"
     assert engram("report", plain, "-o", tmp_path / "tables").exit_code == 0  # there already, in the other form
     assert not (tmp_path / "tables" / "items.jsonl").exists()
     assert "80 of 80 items" in engram("merge", folder, "-o", tmp_path / "whole").output
