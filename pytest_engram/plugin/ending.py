@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
@@ -65,7 +65,8 @@ class Ending:
         suites = [suite.name for suite in self._parts.suites()]
         outcomes = list(runlog.canonical(found.values(), suites))
         self._count(outcomes)
-        facts = self._manifest(outcomes) | self._continued() | self._told_of_baselines()
+        facts = self._manifest(outcomes)
+        facts |= self._continued(facts) | self._told_of_baselines()
         known = [one for those in vault.of(config).known.values() for one in those]
         outcomes, known = self._without_texts(outcomes, known)
         beside, _ = self._without_texts(list(runlog.canonical(vault.of(config).baselines.values(), suites)), ())
@@ -154,15 +155,25 @@ class Ending:
             seconds=self._recorder.seconds,
         )
 
-    def _continued(self) -> dict[str, Any]:
-        """Whose log it is, and how often the run was continued; where nothing was asked, what was told of it before."""
+    def _continued(self, now: Mapping[str, Any]) -> dict[str, Any]:
+        """Whose log it is, and how often the run was continued; where nothing was asked, what was told of it before.
+
+        Args:
+            now: the manifest of this part.
+        """
         secrets = vault.of(self._parts.config)
         begun, whole = secrets.begun, secrets.whole or {}
         assert begun is not None
         told: dict[str, Any] = {"run_sha256": begun.sha256}
         if begun.resumed:
             told["resumed"] = {"times": begun.resumed, "kept": begun.kept}
-        return told | {name: whole[name] for name in ("asked_again", "judge", "reader") if name in whole}
+        told |= {name: whole[name] for name in ("asked_again", "judge", "reader") if name in whole}
+        # Baselines of answers may be new to a run that was complete: what they took comes to what it took then.
+        if told.get("reader"):
+            told["reader"] = told["reader"] | {"totals": now["reader"]["totals"]}  # over all lines, the kept ones too
+        if told.get("judge") and "totals" in told["judge"]:
+            told["judge"] = told["judge"] | {"totals": _paid(told["judge"]["totals"], now["judge"]["totals"])}
+        return told
 
     def _floor(self, suite: Suite) -> dict[str, Any]:
         """What knowing nothing would get, and what nobody can exceed, where that is known."""
@@ -242,6 +253,15 @@ class Ending:
 def _described(method: Method) -> dict[str, Any]:
     packages = {name: manifest.version_of(name) for name in method.packages}
     return method.describe() | ({"packages": packages} if packages else {})
+
+
+def _paid(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Totals of a judge and what it was asked since; what came from the store was paid for before, and is not added."""
+    found = dict(before)
+    for name in ("asked", "tokens_in", "tokens_out", "cost"):
+        parts = before[name], now[name]
+        found[name] = None if None in parts else sum(parts)  # one of unknown cost leaves the sum unknown
+    return found
 
 
 def _admission(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
